@@ -101,8 +101,8 @@ func (a *acquisition) coalesce() error {
 
 const (
 	// longestSeries is how long one event is worked on before the run begins that
-	// is its last. Without it, a stream of events that does not pause would keep a
-	// holder without a deadline for ever.
+	// is its last. Without it, a continuous stream of events would keep a holder
+	// without a deadline forever.
 	longestSeries = 15 * time.Minute
 	// enough is how many runs, each as long as the longest, must fit into the time
 	// that is left, or the next one is the last: two, because others may come

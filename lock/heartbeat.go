@@ -19,7 +19,7 @@ const patience = maxBudget / 8
 
 // heartbeat renews a lease on its own goroutine. Stopping it waits for that
 // goroutine, because Lambda would freeze one that is left behind and thaw it
-// inside a later invocation. But it does not wait for ever for an observer,
+// inside a later invocation. But it does not wait forever for an observer,
 // which may have stopped the heartbeat itself, or wait for a goroutine that
 // does.
 type heartbeat struct {

@@ -142,7 +142,7 @@ func (s *search) fail(next *slot, err error) error {
 	if !e.Temporary || s.ctx.Err() != nil {
 		return s.failed()
 	}
-	// A store of many slots that is down gets hardly more requests than one of few.
+	// If the store is down, many slots cause hardly more requests than few.
 	next.failed = true
 	pause := clock.Jitter(s.clock, firstPause<<min(s.streak/min(s.failing(), 8), 7))
 	s.streak++

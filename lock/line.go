@@ -125,7 +125,7 @@ func (l *line) length(now time.Time, row *driver.Row) time.Duration {
 
 // before returns how many turns are left, at least one. If the name passes from
 // one owner to another and the places do not move on, those who had them may
-// have given up: it is half as many each time that this is seen.
+// have given up, so each time the number is halved.
 func (l *line) before(row *driver.Row) int64 {
 	turns := min(l.place-row.Served, int64(longestPoll/time.Millisecond))
 	return max(turns>>min(l.idle, 62), 1)

@@ -157,7 +157,7 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	l.locker.report(l.ctx, o)
 }
 
-// observeBeside reports what else is to be said of how the lock ended.
+// observeBeside reports a further outcome of the end of the lock.
 func (l *Lock) observeBeside(outcome Outcome, s *settlement, err error) {
 	if l.locker.silent(l.ctx, outcome) {
 		return

@@ -50,7 +50,7 @@ type retries struct {
 // error is met with another attempt while there is time, unless the store knows
 // that it lasts. Of several errors send returns that one, or else the last one
 // with which the store answered, or else the last one that says more than that
-// the time was over.
+// time ran out.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	if err := ctx.Err(); err != nil { // a client would send nothing
 		return false, r.failed(storeError(op, r.sent, &driver.Error{Err: err}))

@@ -62,11 +62,11 @@ func isOptions(payload any) bool {
 	return eventkind.MethodOf(doc) == http.MethodOptions
 }
 
-// addCaller makes who sent a request the Payload of every key that has an Event
-// and no Payload: otherwise the stored answer would be replayed to everybody
-// who knows the key. payload is what the handler was given. nobody is set if
-// nothing in the keys tells the sender from others. asker has what the key
-// functions found out about that; if they have not looked, what is in the
+// addCaller makes the sender of a request the Payload of every key that has an
+// Event and no Payload: otherwise the stored answer would be replayed to
+// everybody who knows the key. payload is what the handler was given. nobody is
+// set if nothing in the keys tells the sender from others. asker has what the
+// key functions found out about that; if they have not looked, what is in the
 // request counts.
 func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkind.Gateway, payload any, asker *invocation.Asker) (nobody bool, err error) {
 	if gateway == eventkind.NoGateway && !h.byValue {

@@ -9,8 +9,8 @@ import (
 var errCookie = errors.New("lambdalock: the response sets a cookie and the request came without credentials, so it is not stored for Replay: anybody with the key would get the cookie; if your code knows the caller, name it in keyfuncs.HeaderKey, or else set the cookie outside of the wrapper")
 
 // withheld returns why a response must not be replayed to the sender of the
-// request, or nil. A client without credentials is anybody who has the key, and
-// a cookie makes it somebody.
+// request, or nil. A client without credentials may be anybody who has the key,
+// and a cookie would log it in.
 func (r *handlerRun) withheld(doc []byte) error {
 	if r.nobody && setsCookie(doc) {
 		return errCookie

@@ -32,9 +32,9 @@ func (r *handlerRun) release() {
 	}
 }
 
-// failed returns what to report of a handler that failed with err: err itself,
-// unless that says that the event need not come again, and others rely on it or
-// may, because the release does not tell.
+// failed returns the error to report for a handler that failed with err: err
+// itself, unless that says that the event need not come again while others rely
+// on it, or may, because the outcome of the release is unknown.
 func (r *handlerRun) failed(err error) error {
 	if r.lock == nil || r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
 		return err
@@ -117,9 +117,9 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 	return r.completeFor(doc, v)
 }
 
-// judge takes a result for a response if it has a status and nothing before it
-// shows whether there is a gateway. doc is its JSON form. All gateways mean the
-// same by a status, so any will do.
+// judge takes a result for a response if it has a status and neither types nor
+// payload show whether there is a gateway. doc is its JSON form. A status means
+// the same to all gateways, so any will do.
 func (r *handlerRun) judge(doc []byte) {
 	if r.gateway != eventkind.NoGateway || !r.w.http.byValue {
 		return

@@ -17,7 +17,7 @@ import (
 // A handler answers over HTTP if the type of its event or of its result says
 // so: by itself, or because it is defined as, points to or embeds a type of
 // aws-lambda-go that does. If the types leave it open, the payload of each
-// invocation tells, and else the status in its result.
+// invocation decides, or else the status in its result.
 
 var (
 	anyType       = reflect.TypeFor[any]()

@@ -31,9 +31,9 @@ func (d *delivery[R]) watchedHandler(ctx context.Context, t *task[R]) (err error
 	return t.handler(ctx)
 }
 
-// watch starts to watch a handler. stop ends that and waits for the report,
-// because no goroutine may outlive the invocation. It returns the panic of the
-// observer, if any.
+// watch starts to watch a handler. stop stops watching and waits for the
+// report, because no goroutine may outlive the invocation. It returns the panic
+// of the observer, if any.
 func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() *PanicError) {
 	deadline, ok := d.ctx.Deadline()
 	end, bounded := ctx.Deadline()

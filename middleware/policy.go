@@ -60,8 +60,7 @@ type coalescePolicy int
 // Coalesce is a [HeldPolicy] for handlers that act on current state and ignore
 // what the event says, such as rebuilding an index. The event is acknowledged
 // with the zero result, and the handler that holds the lock runs once more
-// before its own event is completed, whatever comes meanwhile: see
-// docs/GUIDE.md#held-and-completed.
+// before its own event is completed: see docs/GUIDE.md#held-and-completed.
 //
 // All handlers that share a name must do the same work, every key needs an
 // Event and none an Order, and the function's timeout should fit three runs. An

@@ -80,9 +80,9 @@ func (d *delivery[R]) work() {
 	}
 }
 
-// take returns the next record that is ready, once it may claim its lock or may
-// not begin any more; nil if none is left. The other workers wait behind it, so
-// that records begin in the order in which they became ready.
+// take returns the next record that is ready, once it may claim its lock or it
+// is too late to begin; nil if none is left. The other workers wait behind it,
+// so that records begin in the order in which they became ready.
 func (d *delivery[R]) take() *task[R] {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()

@@ -105,10 +105,10 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	return h.reserve(held.Key.Name, free, turn)
 }
 
-// ahead returns how many turns a message lets others have that it knows nothing
-// of, by chance: the more, the oftener it was received, and more if a receive
-// is certain to be lost while another has its turn. What was received a third
-// time leaves the first turns to what was received less often.
+// ahead returns a random number of turns that a message leaves to messages of
+// other processes: more the more often it was received, and if a receive is
+// certain to be lost while another has its turn. From the third receive on, it
+// leaves the first turns to those that were received less often.
 func ahead(ctx context.Context, receives int, turn time.Duration, cools bool) int {
 	doublings := 3 * (receives - 1)
 	if cools {
@@ -122,8 +122,8 @@ func ahead(ctx context.Context, receives int, turn time.Duration, cools bool) in
 	return least + rand.New(clock.From(ctx)).IntN(most-least)
 }
 
-// reserve returns the first time from free on that is a turn away from all that
-// other messages of the name got from this process.
+// reserve returns the first time from free on that is a turn apart from all
+// that other messages of the name got from this process.
 func (h *holds) reserve(name string, free time.Time, turn time.Duration) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// longest is how long the requests of a batch take at most to move messages,
-// and to bring back others: the batch is answered without those that SQS does
-// not answer.
+// longest is how long the requests of a batch that move messages, or bring
+// others back, may take at most: the batch is answered without those that SQS
+// does not answer.
 const longest = 5 * time.Second
 
 // Client is the part of *sqs.Client that [SQS] uses.

@@ -22,7 +22,7 @@ type Row struct {
 	// empty in every other Row.
 	Previous string
 	// Marks is how often others have asked an owner for one more run since an event
-	// was last completed. -1: it takes no more; see [Mark]. The next owner has
+	// was last completed. -1: it takes no more; see [Mark]. The next owner inherits
 	// those of one that died or failed.
 	Marks int64
 	// Line is the last place that was given to a waiter, and Served that of the
@@ -36,8 +36,8 @@ type Row struct {
 	// Newer reports whether a later version of this library wrote the row, in a
 	// format that this version cannot read. No other field means anything then.
 	Newer bool
-	// Untold reports whether the store has refused a request and cannot tell by
-	// which row. No other field means anything then.
+	// Untold reports whether the store has refused a request and cannot say which
+	// row was the reason. No other field means anything then.
 	Untold bool
 }
 

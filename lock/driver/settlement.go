@@ -26,8 +26,8 @@ type Settlement struct {
 	// Abandon it is zero.
 	MarksBelow int64
 	// Stamp is the highest stamp of the claim. Without Abandon it may be zero, and
-	// only a store of several copies needs it: a copy of the row that the token
-	// does not own turns away late copies of the claim if its stamp is raised.
+	// only a replicated store needs it: a replica that the token does not own
+	// rejects late copies of the claim once its stamp is raised.
 	Stamp time.Time
 }
 

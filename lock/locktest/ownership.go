@@ -129,8 +129,8 @@ func concurrentClaims(f *fixture) {
 }
 
 // askAgain repeats a claim, as package lock does, as long as the refusal does
-// not mean that the name is held. A store of several copies may refuse all of
-// the claims that meet.
+// not mean that the name is held. A replicated store may refuse all of several
+// concurrent claims.
 func askAgain(f *fixture, c *driver.Claim) (bool, error) {
 	for {
 		row, ok, err := f.store.Acquire(f.Context(), c)

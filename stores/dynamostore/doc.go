@@ -59,9 +59,9 @@
 //
 // Renewal and release require ownerToken = :token and a known row format (F4,
 // F5, F21, F41), so a late owner changes nothing. A claim that is given up
-// raises the stamp, regardless of the owner (F2, F44), which turns away every
-// copy of it that arrives later. A copy that arrived earlier is recognised by
-// its token and released, usually in the same request.
+// raises the stamp, regardless of the owner (F2, F44), which rejects every copy
+// of it that arrives later. A copy that arrived earlier is recognised by its
+// token and released, usually in the same request.
 //
 // While a row is held, deleteAfter lies a year ahead, as far as anything may be
 // remembered (366 days): only the owner knows what the row remembers and for

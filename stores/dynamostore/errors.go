@@ -39,7 +39,7 @@ var lastingErrors = map[string]bool{
 
 // classify returns the error as a [*driver.Error], which says whether a later
 // try would fail, too, and whether the write may have been applied. It may have
-// been, unless there is an answer that the store knows.
+// been, unless the answer is a known one.
 func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.String(), Err: err}
 	var api smithy.APIError

@@ -144,9 +144,9 @@ func (q *queue) count(b *invocation.Batch, by int) {
 	}
 }
 
-// depart sends what may leave: a full request, or what is due as long as not
-// too many requests are under way. If full ones had to wait as well, a slow
-// table would get no more than so many, however many claims run out of time.
+// depart sends what may leave: a full request, or what is due while few
+// requests are under way. Full requests do not wait, because with a slow table
+// the claims behind them would run out of time.
 func (q *queue) depart() {
 	for len(q.waiting) >= maxStatements || q.due && len(q.waiting) > 0 && (q.requests < maxRequests || q.waited >= patience) {
 		switch members := q.take(); len(members) {

@@ -100,8 +100,8 @@ func (q *Store) tooFew(got answers) error {
 }
 
 // failure returns the error of a step for which too few nodes succeeded. It is
-// Answered if a majority answered, were it with refusals, and Unapplied if no
-// node can have applied the step.
+// Answered if a majority answered, even with refusals, and Unapplied if no node
+// can have applied the step.
 func (q *Store) failure(got answers) *driver.Error {
 	e := &driver.Error{Store: q.name, Unapplied: count(got, applied) == 0}
 	lasting, silent := 0, 0
@@ -133,8 +133,8 @@ func (q *Store) failure(got answers) *driver.Error {
 }
 
 // merge returns the row that a majority has, as the owner of the token sees it
-// now: that of the owner whom a majority of the nodes has, or else a free row.
-// It has the memory of all nodes.
+// now: that of the owner on a majority of the nodes, or else a free row. It has
+// the memory of all nodes.
 func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
 	if count(got, func(a *answer) bool { return !failed(a) && a.Row.Newer }) > 0 {
 		return driver.Row{Newer: true}
@@ -172,8 +172,8 @@ func (got answers) rows() []*driver.Row {
 	return rows
 }
 
-// owned returns the rows of the owner whom a majority has, or nil. The lease of
-// another owner than the asker must not have ended.
+// owned returns the rows of the owner on a majority of the nodes, or nil. The
+// lease of another owner than the asker must not have ended.
 func (q *Store) owned(rows []*driver.Row, token string, now time.Time) []*driver.Row {
 	for _, first := range rows {
 		var same []*driver.Row

@@ -7,16 +7,16 @@
 //
 // It does not promise that at most one owner exists, whatever happens:
 //   - A server that loses writes can lose locks and completed events with them.
-//     The fence rises all the same. What is lost in each case:
+//     The fence still rises. What is lost in each case:
 //     https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#what-redis-may-lose.
 //     So let the servers write each change to disk (appendfsync always), or let
 //     a server that has crashed stay down for longer than the longest lease.
 //     What it has lost it learns again with the next completion of the name.
 //   - The clocks of the servers and of the function must run at the same rate,
 //     about. A server whose clock is set forward ends leases early.
-//   - A function that was paused can write after its lease has ended. Only
-//     the fencing token turns such a write away; it rises with every owner,
-//     across any two majorities.
+//   - A function that was paused can write after its lease has ended. Only the
+//     fencing token stops such a write; it rises with every owner, across any
+//     two majorities.
 //   - A claim that was given up while requests got lost may keep a name until
 //     its lease ends, if another server is down or busy.
 //   - What is forgotten on purpose (lambdalock forget) comes back from a server

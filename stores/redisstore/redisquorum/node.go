@@ -71,10 +71,10 @@ func (n *node) exchange(ctx context.Context, timeout time.Duration, request func
 	}
 }
 
-// connect waits until there is an open connection for one request. To open one
-// takes several round trips, so that goes on in the background if ctx ends
-// first: otherwise a server that is far away would never be connected, because
-// each request would begin anew.
+// connect waits until there is an open connection for one request. Opening one
+// takes several round trips, so it goes on in the background if ctx ends first:
+// otherwise each request would begin anew, and a distant server would never be
+// connected.
 func (n *node) connect(ctx context.Context) error {
 	if n.idle == nil { // the client's connections are not known
 		return nil

@@ -136,11 +136,10 @@ func repeatAbove(got answers, c *driver.Claim) time.Time {
 }
 
 // grant returns the row of a claim that a majority has granted. Its fence is
-// above all fences that these nodes had before, and a majority of all nodes has
-// it or a higher one afterwards: the next majority has at least one node in
-// common with this one, and goes on from there. Nearly always a majority has it
-// immediately: each node's fence is by its own clock, and that of the claim is
-// the highest that a majority has reached.
+// above all fences that these nodes had before, and afterwards a majority has
+// it or a higher one, so the next majority continues from there. Nearly always
+// a majority has it immediately: each node's fence is by its own clock, and
+// that of the claim is the highest that a majority has reached.
 func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row driver.Row) (driver.Row, bool, error) {
 	granted := has(c)
 	var fences []*driver.Row
@@ -217,10 +216,10 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // clear releases the nodes that are held by claims which can never have a
 // majority again, because a release or an undo did not arrive there. Otherwise
 // such a node would refuse all claims until the lease ends, which may take days
-// after a hand-over, and two such nodes of three would keep the name from
-// everybody. It clears a node only if a majority of the others has a stamp that
-// is not below that of the claim: they refuse every copy of it. The claim of a
-// waiter has a higher stamp.
+// after a hand-over, and two such nodes of three would block the name. It
+// clears a node only if a majority of the others has a stamp that is not below
+// that of the claim: they refuse every copy of it. The claim of a waiter has a
+// higher stamp.
 //
 // The release may still be under way. So clear applies the rest of it: the node
 // learns what the others remember, the cooldown in which they are, and that it
@@ -248,7 +247,7 @@ func (q *Store) clear(ctx context.Context, name string, got answers, now time.Ti
 
 // restore gives a row of which there is a majority to the nodes that have lost
 // it. It is sent as a claim with the stamp of the claim that has the lock, so a
-// copy that arrives after the release is turned away like a late copy of that
+// copy that arrives after the release is rejected like a late copy of that
 // claim.
 //
 // A node may have the row from an earlier round of the claim, which was given

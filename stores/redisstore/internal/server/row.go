@@ -51,9 +51,9 @@ type view struct {
 	now   time.Time
 }
 
-// parse returns the row as v sees it: the end of the asker's own lease is that
-// of its last request as long as it lasts, and any other end is so long from
-// now as the server says.
+// parse returns the row as v sees it: while the caller's own lease lasts, its
+// end is that of the caller's last request; any other end is now plus the time
+// left on the server.
 func parse(r *reply, v view) (driver.Row, error) {
 	if len(r.fields) == 0 {
 		return driver.Row{}, nil
