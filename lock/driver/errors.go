@@ -2,8 +2,8 @@ package driver
 
 // Error says that a store did not answer, or that it refused to. It says
 // nothing about the lock. Package lock returns it to its callers as a
-// *lock.StoreError. An error of any other type may be anything: the request is
-// repeated, and may have been applied.
+// *lock.StoreError. After an error of any other type the request is repeated,
+// and may have been applied.
 type Error struct {
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty

@@ -9,8 +9,8 @@ type Settlement struct {
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
 	// Until is the end of a cooldown: until then the name stays held by a token
-	// without an owner, [Settlement.Cooldown]. Zero: the name is free. With Abandon
-	// it is zero.
+	// that no claimant has, [Settlement.Cooldown]. Zero: the name is free. With
+	// Abandon it is zero.
 	Until time.Time
 	Now   time.Time // the owner's wall clock, read before the request was sent
 	// Abandon gives up a claim whose outcome is unknown and whose copies may still
@@ -34,5 +34,5 @@ type Settlement struct {
 // Cooldown returns the token that owns the name during its cooldown.
 func (s *Settlement) Cooldown() string { return s.Token + cooldown }
 
-// cooldown is the end of a token without an owner.
+// cooldown is the end of a token that no claimant has.
 const cooldown = "/cooldown"
