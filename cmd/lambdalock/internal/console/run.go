@@ -20,8 +20,8 @@ type ExitStatus int
 
 func (s ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
-// Run runs the one of the commands that the arguments of the process name, and
-// reports its error. It ends the process unless the command succeeds.
+// Run runs the command that the arguments of the process name, and reports its
+// error. It ends the process unless the command succeeds.
 func Run(commands any, options ...kong.Option) {
 	var ctx context.Context // of a command that asks for one; exec passes signals on
 	parser := kong.Must(commands, append([]kong.Option{
@@ -59,8 +59,8 @@ type spoken struct{ error }
 func (e spoken) Error() string { return Plain(e.error) }
 func (e spoken) Unwrap() error { return e.error }
 
-// asTyped takes a text with all its bytes. Kong's own mapper sends it through
-// JSON, which has no bytes that are not UTF-8: two names of files became one.
+// asTyped keeps all bytes of a text. Kong's own mapper goes through JSON, which
+// cannot hold bytes that are not UTF-8: two file names became one.
 func asTyped(ctx *kong.DecodeContext, target reflect.Value) error {
 	t, err := ctx.Scan.PopValue("string")
 	if err == nil {

@@ -50,9 +50,9 @@ func (f *StoreFlags) Open(ctx context.Context) (driver.Store, error) {
 }
 
 // Resolve sets Store and Namespace to those of Function, if it is given. A
-// function that chooses its store in its code has no table in its variables,
-// and one that chooses its namespace there has none: then those that are given
-// stay. The error is a *driver.ConfigError or a *driver.Error.
+// function that sets its store or its namespace in code has no variable for it:
+// then the given one stays. The error is a *driver.ConfigError or a
+// *driver.Error.
 func (f *StoreFlags) Resolve(ctx context.Context) error {
 	if f.Function == "" || f.resolved {
 		return nil

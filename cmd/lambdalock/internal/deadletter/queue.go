@@ -57,8 +57,8 @@ type Queue struct {
 
 // Open returns the dead-letter queue. Names are those of queues of this account
 // and Region, their URLs, or ARNs. Messages are sent to the queue to, or back
-// to the queue that each came from if to is empty. What is received stays
-// invisible for others for hide.
+// to the queue that each came from if to is empty. Received messages stay
+// invisible to others for hide.
 func Open(ctx context.Context, client Client, name, to string, hide time.Duration) (*Queue, error) {
 	q := &Queue{client: client, hide: hide, urls: map[string]string{}, seen: map[string]bool{}, hidden: map[string]*Message{}}
 	var err error

@@ -76,7 +76,7 @@ func (r *Run) Do(ctx context.Context, round []Decision) error {
 	return nil
 }
 
-// some returns what one request is made for, and the rest. Parts of a request
+// some returns the decisions for one request, and the rest. Parts of a request
 // may fail, so one that sends has one message of each group of a FIFO queue.
 // The first message that is sent goes alone: if it may not be deleted, no other
 // is in both queues.

@@ -207,8 +207,8 @@ func kindOf(o locallambda.Outcome, ran, tookOver bool) timeline.Kind {
 	return timeline.Ran
 }
 
-// Err is nil if every upload was handled to its end once with lambdalock, but a
-// stale one not at all, and no two handlers of one object overlapped.
+// Err is nil if, with lambdalock, every upload was completed once, stale ones
+// did not run, and no two handlers of one object overlapped.
 func (rep *Report) Err() error { return rep.with.err() }
 
 func (t tally) err() error {

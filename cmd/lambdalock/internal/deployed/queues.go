@@ -98,8 +98,8 @@ func parsed(text string) rules.Number {
 	return rules.Number{Value: n, Known: err == nil}
 }
 
-// owns reports whether an ARN is in the account and Region of the function. Of
-// another account's, one that is gone looks like one that may not be read.
+// owns reports whether an ARN is in the account and Region of the function. In
+// another account, a queue that is gone looks like one that may not be read.
 func (f *Function) owns(arn string) bool {
 	its, mine := strings.Split(arn, ":"), strings.Split(f.arn, ":")
 	return len(its) > 4 && len(mine) > 4 && its[3] == mine[3] && its[4] == mine[4]

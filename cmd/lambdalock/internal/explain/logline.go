@@ -18,9 +18,9 @@ var (
 	digest = regexp.MustCompile(`\bkey(?:"\s*:\s*"|=)([0-9a-f]{12})\b`)
 )
 
-// LogLine returns what there is to say of a log line of this library. A line
-// with the option LogKeys has the key. Other lines have its digest, of which
-// the error tells. Both are nil if the text is something else.
+// LogLine returns the key in a log line of this library, which has one with the
+// option LogKeys. If the line has only a digest, the error says so. Both are
+// nil for any other text.
 func LogLine(text []byte) (*Event, error) {
 	var line struct {
 		Message string `json:"message"` // in the format of Lambda

@@ -58,8 +58,8 @@ func handlingOf(s os.Signal) handling {
 }
 
 // catchSignals returns the signals that this process handles. SIGHUP and SIGINT
-// stay ignored if it was started to ignore them, as by nohup. Of the others,
-// Go's runtime does not tell.
+// stay ignored if it was started to ignore them, as by nohup. Go's runtime does
+// not say which others are ignored.
 func catchSignals() <-chan os.Signal {
 	var caught []os.Signal
 	jobs := canGoOn()
