@@ -26,8 +26,8 @@ var counts = []count{
 	{"TakenOver", "taken_over", true, "Locks were taken over from holders that died, for example at their timeout or for lack of memory."},
 }
 
-// period returns the time in which c is counted. Of what happens often, it is
-// longer: an event that comes once in an hour and fails is delivered again
+// period returns the time in which c is counted. It is longer for what happens
+// often: an event that comes once in an hour and fails is delivered again
 // within that time, while one failure among thousands passes.
 func (c count) period() awscdk.Duration {
 	if c.often {

@@ -13,7 +13,7 @@
 //	lambdalock.hold.duration     how long a lock was held that has ended
 //
 // The counter lambdalock.events counts the outcomes of packages lock and
-// middleware, and of OutcomeNotBegun the records. All of them have attributes:
+// middleware, and for OutcomeNotBegun the records. All of them have attributes:
 //
 //	lambdalock.outcome    the outcome, such as acquired, held or lost
 //	lambdalock.namespace  of the lock
@@ -42,7 +42,7 @@
 //	lambdalock.holder    of the lock that is in the way, or that was taken over
 //	lambdalock.tenant    of the invocation
 //
-// The status is Error if the outcome is a failure; a refusal is none.
+// The status is Error if the outcome is a failure; a refusal is not a failure.
 //
 // Holders describe themselves with the ids of their trace and span, if these
 // are sampled. The span of a refused delivery, and that of a takeover, links to
