@@ -169,7 +169,8 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 		}
 		return next.lasting(in, s), true
 	case opRenew:
-		if !mine || s.until > in.until {
+		over := in.server != nil && free // the lease of a dead owner gets no longer
+		if !mine || over || s.until > in.until {
 			return s, false
 		}
 		if s.until == in.until { // a copy
