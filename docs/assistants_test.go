@@ -29,7 +29,7 @@ func TestAssistantsPage(t *testing.T) {
 		samples = append(samples, sample)
 		files[folder+"/main.go"] = replace(t, main, `(?m)^package main$`, "package "+filepath.Base(folder))
 		test = replace(t, test, `(?m)^package main$`, "package "+filepath.Base(folder))
-		files[folder+"/test.go"] = replace(t, test, `"event\.json"`, fmt.Sprintf("%q", "../sam-local/events/"+sample))
+		files[folder+"/test.go"] = replace(t, test, `"event\.json"`, fmt.Sprintf("%q", "../keyfuncs/testdata/"+sample))
 	}
 	for row := range slices.Chunk(cells(events, "record", "argument", "sample"), 3) {
 		main := replace(t, program, `(?m)^type record = .*`, "type record = "+row[0])
@@ -68,7 +68,7 @@ func TestAssistantsReadBodies(t *testing.T) {
 	_, apis, _ := strings.Cut(read(t, "ASSISTANTS.md"), "\nFor HTTP, ")
 	for _, sample := range cells(apis, "sample") {
 		var e struct{ Body string }
-		if err := json.Unmarshal([]byte(read(t, "../sam-local/events/"+sample)), &e); err != nil || !json.Valid([]byte(e.Body)) {
+		if err := json.Unmarshal([]byte(read(t, "../keyfuncs/testdata/"+sample)), &e); err != nil || !json.Valid([]byte(e.Body)) {
 			t.Errorf("%s: the body is %q, want JSON (%v)", sample, e.Body, err)
 		}
 	}

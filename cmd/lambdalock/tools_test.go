@@ -214,7 +214,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
 	rowtest.Complete(t, s.Store, key, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
-	file, err := filepath.Abs("../../sam-local/events/s3-put.json")
+	file, err := filepath.Abs("../../keyfuncs/testdata/s3-put.json")
 	if err != nil {
 		t.Fatal(err)
 	}
