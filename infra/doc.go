@@ -10,5 +10,6 @@
 //
 // The package has its own module, so that functions do not depend on the CDK.
 // It imports nothing from lambdalock, so that either can be updated alone. The
-// file docs/TABLE.md has the same table for CloudFormation, SAM and Terraform.
+// files table.yaml, table-sam.yaml and table.tf beside it have the same table
+// for CloudFormation, SAM and Terraform.
 package infra

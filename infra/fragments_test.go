@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,18 +19,14 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// block returns the code under a heading of docs/TABLE.md.
-func block(t *testing.T, heading, language string) string {
+// fragment returns a file of this folder that people copy.
+func fragment(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/TABLE.md")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("(?s)\n## " + heading + "\n\n```" + language + "\n(.*?)```").FindSubmatch(text)
-	if m == nil {
-		t.Fatalf("docs/TABLE.md has no %s block under %s", language, heading)
-	}
-	return string(m[1])
+	return string(text)
 }
 
 // construct returns what the fragments must contain: the default table, and the
@@ -50,12 +45,8 @@ func construct(t *testing.T) (table, statement object) {
 // alarms.
 func alarmParameters(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("alarms/logs.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var template struct{ Parameters object }
-	if err := json.Unmarshal(text, &template); err != nil {
+	if err := json.Unmarshal([]byte(fragment(t, "alarms/logs.json")), &template); err != nil {
 		t.Fatal(err)
 	}
 	return slices.Sorted(maps.Keys(template.Parameters))
@@ -91,20 +82,21 @@ func checkSource(t *testing.T, resources object) {
 		`{"Queue": {"Fn::GetAtt": ["Orders", "Arn"]}, "FunctionResponseTypes": ["ReportBatchItemFailures"]}`)
 }
 
-// TestFragmentsAreTheConstruct: the fragments in docs/TABLE.md make what
-// NewLockTable makes. Only the logical id of the table is different.
+// TestFragmentsAreTheConstruct: the fragments for CloudFormation, SAM and
+// Terraform make what NewLockTable makes. Only the logical id of the table is
+// different.
 func TestFragmentsAreTheConstruct(t *testing.T) {
 	table, statement := construct(t)
 	statement["Resource"] = object{"Fn::GetAtt": []any{"LockTable", "Arn"}}
 
 	t.Run("CloudFormation", func(t *testing.T) {
-		r := template(t, block(t, "CloudFormation", "yaml"))
+		r := template(t, fragment(t, "table.yaml"))
 		equal(t, "table", r["LockTable"], encoded(table))
 		equal(t, "policy", at(r, "LockPolicy", "Properties", "PolicyDocument", "Statement"), encoded([]any{statement}))
 		checkAlarms(t, r)
 	})
 	t.Run("SAM", func(t *testing.T) {
-		r := template(t, block(t, "SAM", "yaml"))
+		r := template(t, fragment(t, "table-sam.yaml"))
 		equal(t, "table", r["LockTable"], encoded(table))
 		policies, _ := at(r, "Handler", "Properties", "Policies").([]any)
 		if len(policies) != 1 {
@@ -116,7 +108,7 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 		checkSource(t, r)
 	})
 	t.Run("Terraform", func(t *testing.T) {
-		compareTerraform(t, block(t, "Terraform", "hcl"), table, statement)
+		compareTerraform(t, fragment(t, "table.tf"), table, statement)
 	})
 }
 
@@ -157,7 +149,7 @@ func expandTags(n *yaml.Node) {
 
 func compareTerraform(t *testing.T, text string, table, statement object) {
 	t.Helper()
-	file, problems := hclsyntax.ParseConfig([]byte(text), "TABLE.md", hcl.InitialPos)
+	file, problems := hclsyntax.ParseConfig([]byte(text), "table.tf", hcl.InitialPos)
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}
@@ -246,12 +238,8 @@ func TestFragmentsPassLint(t *testing.T) {
 		}
 		t.Skip("skipped: cfn-lint is not installed; make infra installs it:", err)
 	}
-	for _, heading := range []string{"CloudFormation", "SAM"} {
-		t.Run(heading, func(t *testing.T) {
-			name := filepath.Join(t.TempDir(), "template.yaml")
-			if err := os.WriteFile(name, []byte(block(t, heading, "yaml")), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	for _, name := range []string{"table.yaml", "table-sam.yaml"} {
+		t.Run(name, func(t *testing.T) {
 			// W3002 says that the package command must upload what is a local file.
 			if out, err := exec.Command(lint, "--ignore-checks", "W3002", "--template", name).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)

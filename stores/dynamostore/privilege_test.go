@@ -142,9 +142,12 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		withoutRead := struct{ driver.Store }{store} // the suite would look at rows, which a function does not
 		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return withoutRead }})
 	})
+	const fragment = `(?i)actions?"?\s*[:=]\s*\[?((?:"?dynamodb:\w+"?,?\s*)+)`
 	function := map[string][]string{
 		"infra/grant.go":          shipped(t, "infra/grant.go", `lockActions = \[\]string\{(.*)\}`),
-		"docs/TABLE.md":           shipped(t, "docs/TABLE.md", `(?i)actions?"?\s*[:=]\s*\[?((?:"?dynamodb:\w+"?,?\s*)+)`),
+		"infra/table.yaml":        shipped(t, "infra/table.yaml", fragment),
+		"infra/table-sam.yaml":    shipped(t, "infra/table-sam.yaml", fragment),
+		"infra/table.tf":          shipped(t, "infra/table.tf", fragment),
 		"sam-local/template.yaml": shipped(t, "sam-local/template.yaml", `Action: (.*)\n\s+Resource: !GetAtt LockTable.Arn`),
 	}
 	compare("the suite", function)
@@ -155,7 +158,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	})
 	compare("the suite in batches", map[string][]string{
 		"infra/grant.go": slices.Sorted(slices.Values(append(shipped(t, "infra/grant.go", `batchActions = \[\]string\{(.*)\}`), function["infra/grant.go"]...))),
-		"docs/TABLE.md":  slices.Sorted(slices.Values(append(shipped(t, "docs/TABLE.md", `(?m)^\*\*In batches\*\*(.*)$`), function["docs/TABLE.md"]...))),
+		"docs/STORES.md": slices.Sorted(slices.Values(append(shipped(t, "docs/STORES.md", `(?m)^\*\*In batches\*\*(.*)$`), function["infra/table.yaml"]...))),
 	})
 
 	for name, fault := range map[string]fakedynamo.Fault{

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestRowAttributes: TABLE.md explains every attribute of a row, and no other.
+// TestRowAttributes: STORES.md explains every attribute of a row, and no other.
 func TestRowAttributes(t *testing.T) {
 	t.Parallel()
 	defined := firstColumn(t, "../stores/dynamostore/doc.go", `(?m)^//\t(\w+) +[SNBM] `)
-	explained := firstColumn(t, "TABLE.md", "(?m)^\\| `(\\w+)` \\|")
+	explained := firstColumn(t, "STORES.md", "(?m)^\\| `(\\w+)` \\|")
 	if !slices.Equal(explained, defined) {
-		t.Errorf("TABLE.md explains %q, but dynamostore defines %q", explained, defined)
+		t.Errorf("STORES.md explains %q, but dynamostore defines %q", explained, defined)
 	}
 }
 
