@@ -17,7 +17,7 @@ import (
 )
 
 // The tests in files of this name repeat what went wrong in other libraries,
-// with a public report for each. docs/VERIFICATION.md has them all.
+// with a public report for each. docs/TESTING.md has them all.
 
 func newLocker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
 	t.Helper()

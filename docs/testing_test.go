@@ -68,13 +68,13 @@ func TestEveryStoreHasItsTests(t *testing.T) {
 	}
 }
 
-// TestReportsOfOthers checks that VERIFICATION.md lists the reports about other
+// TestReportsOfOthers checks that TESTING.md lists the reports about other
 // libraries that tests repeat, and no others.
 func TestReportsOfOthers(t *testing.T) {
 	t.Parallel()
 	report := regexp.MustCompile(`[\w-]*#\d+`)
 	listed, repeated := map[string]bool{}, map[string]bool{}
-	for row := range strings.Lines(section(read(t, "VERIFICATION.md"), "What went wrong elsewhere")) {
+	for row := range strings.Lines(section(read(t, "TESTING.md"), "What went wrong elsewhere")) {
 		for _, m := range report.FindAllString(strings.Split(row, " | ")[0], -1) {
 			listed[m] = true
 		}
@@ -87,6 +87,6 @@ func TestReportsOfOthers(t *testing.T) {
 		}
 	}
 	if !maps.Equal(listed, repeated) || len(listed) < 14 {
-		t.Errorf("VERIFICATION.md lists %q, but the tests repeat %q", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(repeated)))
+		t.Errorf("TESTING.md lists %q, but the tests repeat %q", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(repeated)))
 	}
 }
