@@ -24,7 +24,7 @@ var eventTools = []tool{
 
 // BenchmarkPeers compares one handled event and its duplicate with other tools.
 // Events are compared with two requests of the SDK of the same language, in the
-// same round. It prints the table of docs/BENCHMARKS.md and draws
+// same round. It prints the figures of docs/COMPARISON.md and draws
 // docs/benchmarks.svg.
 func BenchmarkPeers(b *testing.B) {
 	s := peersServer(b)

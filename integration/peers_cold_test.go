@@ -21,8 +21,8 @@ type coldStart struct {
 }
 
 // BenchmarkColdStartPeers compares the time from the start of a process to its
-// first handler, and the CPU time until its end. It prints the table of
-// docs/BENCHMARKS.md.
+// first handler, and the CPU time until its end. It prints the figures of
+// docs/COMPARISON.md.
 func BenchmarkColdStartPeers(b *testing.B) {
 	s := peersServer(b)
 	all := append(goStarts(b, s), otherStarts(b, s)...)

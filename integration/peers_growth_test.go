@@ -30,8 +30,8 @@ const (
 	growthTime   = 4 * time.Second
 )
 
-// BenchmarkBatchPeers compares batches that grow. It prints the table of
-// docs/BENCHMARKS.md.
+// BenchmarkBatchPeers compares batches that grow. It prints the figures of
+// docs/COMPARISON.md.
 func BenchmarkBatchPeers(b *testing.B) {
 	peers := startPeers(b, peersServer(b), time.Minute, batchTools)
 	var grown [][]*contestant // of each tool, for each size

@@ -23,7 +23,7 @@ type lostAnswers struct{ until, requests, ran []float64 }
 
 // BenchmarkLostAnswerPeers compares what tools do if the write that takes the
 // lock was applied, but its answer was lost with its connection. It prints the
-// table of docs/BENCHMARKS.md.
+// figures of docs/COMPARISON.md.
 func BenchmarkLostAnswerPeers(b *testing.B) {
 	peers := startPeers(b, peersServer(b), crashLease, leaseTools)
 	lost, usual := make([]lostAnswers, len(peers)), make([]int64, len(peers))

@@ -21,7 +21,7 @@ const lateBy = time.Second
 
 // BenchmarkTakeoverPeers compares what tools do with an event whose process
 // died in the handler, if it comes again at once, or after the lease. It prints
-// the table of docs/BENCHMARKS.md.
+// the figures of docs/COMPARISON.md.
 func BenchmarkTakeoverPeers(b *testing.B) {
 	peers := startPeers(b, peersServer(b), crashLease, takeoverTools)
 	early, late := make([]takeovers, len(peers)), make([]takeovers, len(peers))

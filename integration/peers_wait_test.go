@@ -20,7 +20,7 @@ var waitTools = slices.DeleteFunc(slices.Clone(takeoverTools), func(t tool) bool
 type passes struct{ wall, requests, fairness []float64 }
 
 // BenchmarkWaitPeers passes one name among eight processes of each tool. It
-// prints the table of docs/BENCHMARKS.md.
+// prints the figures of docs/COMPARISON.md.
 func BenchmarkWaitPeers(b *testing.B) {
 	peers := startPeers(b, peersServer(b), contendedLease, waitTools)
 	passed := make([]passes, len(peers))
