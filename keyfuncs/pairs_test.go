@@ -38,8 +38,8 @@ const (
 )
 
 // pairs are two deliveries each, and what the key functions must take them for.
-// The evidence is a page, or the source of a vendor. docs/SOURCES.md has the
-// same table.
+// The evidence is a page, or the source of a vendor. docs/SOURCES.md has
+// them by key function.
 var pairs = []struct {
 	source, deliveries string
 	are                relation

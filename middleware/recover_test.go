@@ -34,7 +34,7 @@ func TestWhereToRecover(t *testing.T) { // F50
 		"outside, nil":   {false, nil, 2},
 		"outside, error": {false, sorry, 2},
 		"inside, error":  {true, sorry, 2},
-		"inside, nil":    {true, nil, 1}, // as docs/COMPOSITION.md warns
+		"inside, nil":    {true, nil, 1}, // as docs/GUIDE.md warns
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

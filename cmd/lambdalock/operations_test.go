@@ -222,17 +222,18 @@ func (o *operations) interrupt(t *testing.T, cmd *exec.Cmd, lines int) string {
 // the document.
 func (o *operations) checkActions(t *testing.T) {
 	t.Helper()
-	var policies [][]string
-	for _, m := range regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(operationsText(t), -1) {
-		var p struct{ Statement []struct{ Action []string } }
-		if err := json.Unmarshal([]byte(m[1]), &p); err != nil {
-			t.Fatal(err)
-		}
-		policies = append(policies, p.Statement[0].Action)
+	blocks := regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(operationsText(t), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d policies, want one", len(blocks))
 	}
-	if len(policies) != 2 {
-		t.Fatalf("%d policies, want one to look and one to repair", len(policies))
+	var p struct{ Statement []struct{ Action []string } }
+	if err := json.Unmarshal([]byte(blocks[0][1]), &p); err != nil {
+		t.Fatal(err)
 	}
+	if len(p.Statement) != 2 {
+		t.Fatalf("%d statements, want one to look and one to repair", len(p.Statement))
+	}
+	policies := [][]string{p.Statement[0].Action, slices.Concat(p.Statement[0].Action, p.Statement[1].Action)}
 	var look, repair []string
 	for name, used := range o.used {
 		used = slices.DeleteFunc(slices.Clone(used), func(action string) bool { return !strings.HasPrefix(action, "dynamodb:") }) // of --function and redrive
@@ -249,7 +250,7 @@ func (o *operations) checkActions(t *testing.T) {
 		slices.Sort(used)
 		slices.Sort(policies[i])
 		if used = slices.Compact(used); !slices.Equal(used, policies[i]) {
-			t.Errorf("policy %d allows %v, the commands use %v", i+1, policies[i], used)
+			t.Errorf("statement %d allows %v, the commands use %v", i+1, policies[i], used)
 		}
 	}
 }
