@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/redelivery"
@@ -154,7 +155,7 @@ type sender struct {
 
 func (s *sender) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	s.requests++
-	if err := cmp.Or(refusesSend(in, cmp.Or(s.most, largest)), s.answer); err != nil {
+	if err := cmp.Or(refusesSend(in, cmp.Or(s.most, sqslimits.Largest)), s.answer); err != nil {
 		return nil, err
 	}
 	copied := *in // the caller may go on with it
@@ -241,10 +242,10 @@ func TestLargeMessage(t *testing.T) {
 		requests   int
 		stays      string // what the warning says; "": it is moved
 	}{
-		"just fits":                {bytes: largest - reason, reason: said, requests: 1},
-		"one byte more":            {bytes: largest - reason + 1, requests: 2},
-		"largest":                  {bytes: largest, requests: 2},
-		"keeps its own attribute":  {bytes: largest - 25, attributes: own, reason: "earlier", requests: 2},
+		"just fits":                {bytes: sqslimits.Largest - reason, reason: said, requests: 1},
+		"one byte more":            {bytes: sqslimits.Largest - reason + 1, requests: 2},
+		"largest":                  {bytes: sqslimits.Largest, requests: 2},
+		"keeps its own attribute":  {bytes: sqslimits.Largest - 25, attributes: own, reason: "earlier", requests: 2},
 		"larger than the queue's":  {bytes: 300_000, client: sender{most: 262_144}, requests: 2, stays: "a message of 300000 bytes: "},
 		"denied":                   {bytes: 7, client: sender{answer: errDenied}, requests: 1, stays: "a message of 37 bytes: "},
 		"no answer":                {bytes: 7, client: sender{answer: errors.New("connection reset")}, requests: 1, stays: "connection reset"},

@@ -108,7 +108,7 @@ func drawHistory(t *testing.T, seed uint64) *history {
 // sendOne sends a message of a name, which is also its group. Its id tells its
 // place in the group.
 func (h *history) sendOne(name string, place int, does string) {
-	m := message(fmt.Sprint(name, " ", place, " ", does), name, does)
+	m := message(fmt.Sprint(name, "-", place, "-", does), name, does)
 	if h.fifo {
 		m.EventSourceARN += ".fifo"
 		m.Attributes["MessageGroupId"] = name
@@ -135,7 +135,7 @@ func (h *history) play() {
 
 // begin is called when the handler of a message begins, under the mutex.
 func (h *history) begin(id string) {
-	name, rest, _ := strings.Cut(id, " ")
+	name, rest, _ := strings.Cut(id, "-")
 	var place int
 	_, _ = fmt.Sscan(rest, &place)
 	if last, ran := h.last[name]; ran && time.Since(last) < h.least {
@@ -158,7 +158,7 @@ func (h *history) begin(id string) {
 func (h *history) before(name string, place int) int {
 	n := 0
 	for i := range place {
-		if _, ok := h.received[fmt.Sprint(name, " ", i, " permanent")]; ok {
+		if _, ok := h.received[fmt.Sprint(name, "-", i, "-permanent")]; ok {
 			n++
 		}
 	}

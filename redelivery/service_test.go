@@ -1,27 +1,20 @@
 package redelivery_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"runtime"
-	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-)
 
-const (
-	// largest is the size of the largest message.
-	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-	largest = 1 << 20
-	// longestInvisible is the longest visibility timeout in seconds.
-	longestInvisible = 43_200
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
 
 // answered returns err as the SDK does if the service answered with a status.
@@ -31,73 +24,35 @@ func answered(status int, err error) error {
 	}}
 }
 
-func invalid(why string) error {
-	return answered(400, &smithy.GenericAPIError{Code: "InvalidParameterValue", Message: "One or more parameters are invalid. Reason: " + why, Fault: smithy.FaultClient})
-}
-
 // refusesSend returns the error with which SQS refuses a message whose queue
 // takes so many bytes, or nil.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 func refusesSend(in *sqs.SendMessageInput, most int) error {
-	fifo := strings.HasSuffix(*in.QueueUrl, ".fifo")
-	bytes := len(*in.MessageBody)
+	m := &sqslimits.Message{
+		Queue: *in.QueueUrl, Body: *in.MessageBody, Group: in.MessageGroupId, Deduplication: in.MessageDeduplicationId,
+		Attributes: map[string]sqslimits.Attribute{},
+	}
 	for name, a := range in.MessageAttributes {
-		value := len(a.BinaryValue)
-		if a.StringValue != nil {
-			value += len(*a.StringValue)
-		}
-		if value == 0 || !regexp.MustCompile(`^[\w.-]{1,256}$`).MatchString(name) || !regexp.MustCompile(`^(String|Number|Binary)`).MatchString(*a.DataType) {
-			return invalid("The message attribute '" + name + "' is not valid.")
-		}
-		bytes += len(name) + len(*a.DataType) + value
+		m.Attributes[name] = sqslimits.Attribute{Type: *a.DataType, Text: aws.ToString(a.StringValue), Binary: a.BinaryValue}
 	}
-	switch {
-	case bytes > most:
-		return invalid("Message must be shorter than the queue's maximum.")
-	case len(in.MessageAttributes) > 10:
-		return invalid("Number of message attributes exceeds the allowed maximum [10].")
-	case *in.MessageBody == "":
-		return invalid("The request must contain the parameter MessageBody.")
-	case fifo && (in.MessageGroupId == nil || in.MessageDeduplicationId == nil):
-		return invalid("The request must contain the parameter MessageGroupId, and the queue has no ContentBasedDeduplication.")
-	case !fifo && in.MessageDeduplicationId != nil:
-		return invalid("The request includes a parameter that is not valid for this queue type.")
+	if err := m.Refusal(most); err != nil {
+		return answered(400, err)
 	}
 	return nil
 }
 
-// refusesChange returns the error with which SQS refuses a whole request, or
-// nil.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html
+// refusesChange returns the error with which SQS refuses a whole request or one
+// of its entries, or nil.
 func refusesChange(in *sqs.ChangeMessageVisibilityBatchInput) error {
-	ids := map[string]bool{}
+	var ids []*string
+	var err error
 	for _, e := range in.Entries {
-		if !regexp.MustCompile(`^[\w-]{1,80}$`).MatchString(*e.Id) {
-			return answered(400, &types.InvalidBatchEntryId{})
-		}
-		ids[*e.Id] = true
+		ids = append(ids, e.Id)
+		err = cmp.Or(err, sqslimits.Change(*e.ReceiptHandle, e.VisibilityTimeout))
 	}
-	switch {
-	case len(in.Entries) == 0:
-		return answered(400, &types.EmptyBatchRequest{})
-	case len(in.Entries) > 10:
-		return answered(400, &types.TooManyEntriesInBatchRequest{})
-	case len(ids) < len(in.Entries):
-		return answered(400, &types.BatchEntryIdsNotDistinct{})
+	if err = cmp.Or(err, sqslimits.Batch(ids, 0)); err != nil {
+		return answered(400, err)
 	}
 	return nil
-}
-
-// refusesEntry returns the code with which SQS refuses an entry, or "". A
-// receipt handle must not be empty.
-func refusesEntry(e types.ChangeMessageVisibilityBatchRequestEntry) string {
-	switch {
-	case *e.ReceiptHandle == "":
-		return "ReceiptHandleIsInvalid"
-	case e.VisibilityTimeout < 0 || e.VisibilityTimeout > longestInvisible:
-		return "InvalidParameterValue"
-	}
-	return ""
 }
 
 // errDenied is what SQS answers if the role does not allow an action.
@@ -142,14 +97,8 @@ func (q *queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Change
 	}
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {
-		code := refusesEntry(e)
-		if code != "" {
-			q.t.Errorf("entry %s of %d s: %s", *e.Id, e.VisibilityTimeout, code)
-		} else if applied && !q.makeVisible(*e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second) {
-			code = "MessageNotInflight"
-		}
-		if code != "" {
-			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: &code})
+		if applied && !q.makeVisible(*e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second) {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("MessageNotInflight")})
 		}
 	}
 	if err != nil {
@@ -175,7 +124,7 @@ func (q *queue) makeVisible(handle string, after time.Duration) bool {
 // SendMessage implements [redelivery.Client].
 func (q *queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	applied, err := q.meet(ctx, "send")
-	if refusal := refusesSend(in, largest); refusal != nil {
+	if refusal := refusesSend(in, sqslimits.Largest); refusal != nil {
 		return nil, refusal
 	}
 	if applied {

@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 				if c.queue != "" {
 					queue, from, group = c.queue, "orders.fifo", "jane"
 				}
-				f := sqstest.New(from, queue)
+				f := sqstest.New(t, from, queue)
 				m := f.Put(queue, from, id, group, c.body)
 				if c.from == "-" {
 					delete(m.Attributes, "DeadLetterQueueSourceArn")
@@ -130,7 +130,7 @@ func TestDecisionNamesTheKey(t *testing.T) {
 		"{}":   {Judge{}, Decision{Function: "SQSMessage", Name: "sqs/m1", Event: "m1", Row: "orders/sqs/m1"}},
 		upload: {Judge{}, Decision{}}, // it has two
 	} {
-		f := sqstest.New("orders", "dlq")
+		f := sqstest.New(t, "orders", "dlq")
 		f.Put("dlq", "orders", "m1", "", body)
 		q, err := open(t, f, "dlq")
 		if err != nil {

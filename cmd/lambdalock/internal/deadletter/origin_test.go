@@ -33,7 +33,7 @@ func TestNowhereToSend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := sqstest.New("dlq")
+			f := sqstest.New(t, "dlq")
 			m := f.Put("dlq", "", "m1", "", c.body)
 			delete(m.Attributes, "DeadLetterQueueSourceArn")
 			m.MessageAttributes = c.attributes

@@ -98,7 +98,7 @@ func TestEveryCrash(t *testing.T) {
 }
 
 func testCrash(t *testing.T, kind string, crash int) bool {
-	f, store := sqstest.New("orders"+kind, "dlq"+kind), memstore.New()
+	f, store := sqstest.New(t, "orders"+kind, "dlq"+kind), memstore.New()
 	var want []string
 	for i := range 6 {
 		id := fmt.Sprint("o", i)
@@ -153,7 +153,7 @@ func TestGroupsStayInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f, store := sqstest.New("orders.fifo", "dlq.fifo"), memstore.New()
+				f, store := sqstest.New(t, "orders.fifo", "dlq.fifo"), memstore.New()
 				for _, id := range []string{"a1", "b1", "a2", "a3", "b2", "a4"} {
 					f.Put("dlq.fifo", "orders.fifo", "m"+id, id[:1], body(id))
 					if id != c.unknown {
@@ -185,7 +185,7 @@ func TestGroupsStayInOrder(t *testing.T) {
 func TestMessageIsSentUnchanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, store := sqstest.New("orders.fifo", "dlq.fifo"), memstore.New()
+		f, store := sqstest.New(t, "orders.fifo", "dlq.fifo"), memstore.New()
 		m := f.Put("dlq.fifo", "orders.fifo", "m1", "jane", body("o1"))
 		m.Attributes["AWSTraceHeader"] = "Root=1-5759e988-bd862e3fe1be46a994272793"
 		m.Attributes["MessageDeduplicationId"] = "order-17"
@@ -212,7 +212,7 @@ func TestMessageIsSentUnchanged(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, store := sqstest.New("orders", "dlq"), memstore.New()
+		f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
 		f.Put("dlq", "orders", "m0", "", "no JSON")
 		for i := range 30 {
 			id := fmt.Sprint("o", i)
@@ -247,7 +247,7 @@ func TestAnswerComesLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f, store := sqstest.New("orders.fifo", "dlq.fifo"), memstore.New()
+				f, store := sqstest.New(t, "orders.fifo", "dlq.fifo"), memstore.New()
 				for _, id := range []string{"o1", "o2"} {
 					f.Put("dlq.fifo", "orders.fifo", "m"+id, "jane", body(id))
 					event(t, store, id, false)
@@ -277,7 +277,7 @@ func TestAnswerComesLate(t *testing.T) {
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, store := sqstest.New("orders", "dlq"), memstore.New()
+		f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
 		for i := range 30 {
 			id := fmt.Sprint("o", i)
 			f.Put("dlq", "orders", "m"+id, "", body(id))
@@ -298,7 +298,7 @@ func TestGivesUp(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	f := sqstest.New("orders", "dlq", "orders.fifo")
+	f := sqstest.New(t, "orders", "dlq", "orders.fifo")
 	f.Source = "orders"
 	for name, c := range map[string]struct{ queue, to, want string }{
 		"no such queue":  {"dead", "", "there is no queue dead in this account and Region"},

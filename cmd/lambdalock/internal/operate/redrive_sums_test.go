@@ -31,7 +31,7 @@ type redriveTest struct {
 
 func newRedriveTest(t *testing.T, failed, completed int) *redriveTest {
 	t.Helper()
-	f := &redriveTest{SQS: sqstest.New("orders", "dlq"), store: memstore.New(), command: Redrive{Hide: time.Minute}}
+	f := &redriveTest{SQS: sqstest.New(t, "orders", "dlq"), store: memstore.New(), command: Redrive{Hide: time.Minute}}
 	for i := range failed + completed {
 		id := fmt.Sprint("m", i)
 		f.Put("dlq", "orders", id, "", id)
@@ -331,8 +331,8 @@ func TestRedriveLargeMessages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newRedriveTest(t, 0, 0)
-		f.command.Unknown = true
-		for i, size := range []int{900 << 10, 300 << 10, 100 << 10, 1<<20 + 1, 200 << 10, 100 << 10, 1 << 20, 10} {
+		f.command.Unknown, f.Unsendable = true, strings.Repeat("x", 1<<20-1)
+		for i, size := range []int{900 << 10, 300 << 10, 100 << 10, len(f.Unsendable), 200 << 10, 100 << 10, 1 << 20, 10} {
 			f.Put("dlq", "orders", fmt.Sprint("m", i), "", strings.Repeat("x", size))
 		}
 		q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)

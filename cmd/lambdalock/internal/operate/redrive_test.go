@@ -43,7 +43,7 @@ func TestRedrive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f, store := sqstest.New("orders", "dlq"), memstore.New()
+				f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
 				for _, id := range []string{"open", "done"} {
 					f.Put("dlq", "orders", "m-"+id, "", `{}`)
 					rowtest.Complete(t, store, lock.Key{Name: "sqs/m-" + id, Event: map[string]string{"open": "x", "done": "m-done"}[id]}, nil)
@@ -107,7 +107,7 @@ func TestRedriveRefusesFlags(t *testing.T) {
 func TestRedriveReportsFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, store := sqstest.New("orders", "dlq"), memstore.New()
+		f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
 		for i := range 3 {
 			id := fmt.Sprint("m", i)
 			f.Put("dlq", "orders", id, "", id)
@@ -141,7 +141,7 @@ func TestRedriveReportsFailures(t *testing.T) {
 func TestRedriveSaysWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := sqstest.New("orders", "dlq")
+		f := sqstest.New(t, "orders", "dlq")
 		f.Put("dlq", "orders", "m1", "", `{}`)
 		open := func() *deadletter.Queue {
 			q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)

@@ -2,59 +2,32 @@ package sqstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
-
-// What SQS takes.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-const (
-	maxEntries    = 10
-	maxBytes      = 1 << 20 // of a message, and of a batch
-	maxAttributes = 10
-)
-
-var batchID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
-
-// refusal is an answer of SQS to a request that it did not apply.
-func refusal(code string) error {
-	return &smithy.GenericAPIError{Code: code, Message: "refused", Fault: smithy.FaultClient}
-}
 
 // Denied is its answer if a permission is missing.
 func Denied(action string) error {
 	return &smithy.GenericAPIError{Code: "AccessDenied", Message: "User: somebody is not authorized to perform: " + action, Fault: smithy.FaultClient}
 }
 
-// checkIDs refuses a batch as SQS does.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
-func checkIDs[E any](entries []E, id func(*E) *string) error {
-	seen := map[string]bool{}
+// refuses returns the error with which SQS refuses a batch as a whole, or nil.
+// That is a mistake of who sends it, so it also fails the test.
+func refuses[E any](f *SQS, entries []E, id func(*E) *string, size int) error {
+	var ids []*string
 	for i := range entries {
-		switch text := aws.ToString(id(&entries[i])); {
-		case !batchID.MatchString(text):
-			return &types.InvalidBatchEntryId{}
-		case seen[text]:
-			return &types.BatchEntryIdsNotDistinct{}
-		default:
-			seen[text] = true
-		}
+		ids = append(ids, id(&entries[i]))
 	}
-	switch {
-	case len(entries) == 0:
-		return &types.EmptyBatchRequest{}
-	case len(entries) > maxEntries:
-		return &types.TooManyEntriesInBatchRequest{}
-	}
-	return nil
+	return f.mistake(sqslimits.Batch(ids, size))
 }
 
 // failed is what SQS says of a message that it refuses.
@@ -62,18 +35,24 @@ func failed(code string) *types.BatchResultErrorEntry {
 	return &types.BatchResultErrorEntry{Code: &code, Message: aws.String("refused"), SenderFault: true}
 }
 
+// mistaken is failed for a mistake in an entry, which also fails the test.
+func (f *SQS) mistaken(err error) *types.BatchResultErrorEntry {
+	var api smithy.APIError
+	if !errors.As(f.mistake(err), &api) {
+		return nil
+	}
+	return failed(api.ErrorCode())
+}
+
 // SendMessageBatch implements deadletter.Client.
 func (f *SQS) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return do(ctx, f, "SendMessageBatch", func() (*sqs.SendMessageBatchOutput, error) {
-		if err := checkIDs(in.Entries, func(e *types.SendMessageBatchRequestEntry) *string { return e.Id }); err != nil {
-			return nil, err
-		}
-		total := 0
+		size := 0
 		for i := range in.Entries {
-			total += size(&in.Entries[i])
+			size += messageOf(*in.QueueUrl, &in.Entries[i]).Size()
 		}
-		if total > maxBytes && len(in.Entries) > 1 {
-			return nil, &types.BatchRequestTooLong{}
+		if err := refuses(f, in.Entries, func(e *types.SendMessageBatchRequestEntry) *string { return e.Id }, size); err != nil {
+			return nil, err
 		}
 		out := &sqs.SendMessageBatchOutput{}
 		for i := range in.Entries {
@@ -90,24 +69,28 @@ func (f *SQS) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInpu
 	})
 }
 
-func size(e *types.SendMessageBatchRequestEntry) int {
-	n := len(aws.ToString(e.MessageBody))
-	for name, a := range e.MessageAttributes {
-		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+// messageOf returns an entry as the limits see it.
+func messageOf(url string, e *types.SendMessageBatchRequestEntry) *sqslimits.Message {
+	m := &sqslimits.Message{
+		Queue: url, Body: aws.ToString(e.MessageBody), Group: e.MessageGroupId, Deduplication: e.MessageDeduplicationId,
+		Attributes: map[string]sqslimits.Attribute{}, System: map[string]sqslimits.Attribute{},
 	}
-	return n
+	for name, a := range e.MessageAttributes {
+		m.Attributes[name] = sqslimits.Attribute{Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue), Binary: a.BinaryValue}
+	}
+	for name, a := range e.MessageSystemAttributes {
+		m.System[name] = sqslimits.Attribute{Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue), Binary: a.BinaryValue}
+	}
+	return m
 }
 
 // send puts a message of a batch into a queue, unless SQS refuses it.
 func (f *SQS) send(url string, e *types.SendMessageBatchRequestEntry) (id string, wrong *types.BatchResultErrorEntry) {
-	fifo := strings.HasSuffix(url, ".fifo")
-	switch body := aws.ToString(e.MessageBody); {
-	case f.Unsendable != "" && body == f.Unsendable, body == "":
+	if f.Unsendable != "" && aws.ToString(e.MessageBody) == f.Unsendable {
 		return "", failed("InvalidMessageContents")
-	case size(e) > maxBytes, len(e.MessageAttributes) > maxAttributes:
-		return "", failed("InvalidParameterValue")
-	case fifo && (e.MessageGroupId == nil || e.MessageDeduplicationId == nil):
-		return "", failed("MissingParameter")
+	}
+	if wrong := f.mistaken(messageOf(url, e).Refusal(sqslimits.Largest)); wrong != nil {
+		return "", wrong
 	}
 	if wrong := f.Fail("SendMessageBatch", *e.MessageBody); wrong != nil {
 		return "", wrong
@@ -116,7 +99,7 @@ func (f *SQS) send(url string, e *types.SendMessageBatchRequestEntry) (id string
 	if at, ok := q.deduped[dedupe]; ok && time.Since(at) < dedupeTime {
 		return "of the first", nil
 	}
-	if fifo {
+	if dedupe != "" {
 		q.deduped[dedupe] = time.Now()
 	}
 	f.sent++
@@ -134,7 +117,7 @@ func (f *SQS) send(url string, e *types.SendMessageBatchRequestEntry) (id string
 // DeleteMessageBatch implements deadletter.Client.
 func (f *SQS) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	return do(ctx, f, "DeleteMessageBatch", func() (*sqs.DeleteMessageBatchOutput, error) {
-		if err := checkIDs(in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }); err != nil {
+		if err := refuses(f, in.Entries, func(e *types.DeleteMessageBatchRequestEntry) *string { return e.Id }, 0); err != nil {
 			return nil, err
 		}
 		out := &sqs.DeleteMessageBatchOutput{}
@@ -167,12 +150,15 @@ func (f *SQS) received(operation string, q *queue, receipt *string) (*Message, *
 // ChangeMessageVisibilityBatch implements deadletter.Client.
 func (f *SQS) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	return do(ctx, f, "ChangeMessageVisibilityBatch", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-		if err := checkIDs(in.Entries, func(e *types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }); err != nil {
+		if err := refuses(f, in.Entries, func(e *types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }, 0); err != nil {
 			return nil, err
 		}
 		out := &sqs.ChangeMessageVisibilityBatchOutput{}
 		for _, e := range in.Entries {
 			m, wrong := f.received("ChangeMessageVisibilityBatch", f.queues[*in.QueueUrl], e.ReceiptHandle)
+			if mistaken := f.mistaken(sqslimits.Change(aws.ToString(e.ReceiptHandle), e.VisibilityTimeout)); mistaken != nil {
+				wrong = mistaken
+			}
 			if wrong == nil && !m.visible.After(time.Now()) {
 				wrong = failed("MessageNotInflight")
 			}
@@ -181,7 +167,7 @@ func (f *SQS) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMe
 				out.Failed = append(out.Failed, *wrong)
 				continue
 			}
-			m.visible = time.Now()
+			m.visible = time.Now().Add(time.Duration(e.VisibilityTimeout) * time.Second)
 			out.Successful = append(out.Successful, types.ChangeMessageVisibilityBatchResultEntry{Id: e.Id})
 		}
 		return out, nil

@@ -1,9 +1,8 @@
 package sqstest
 
 import (
-	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,61 +10,70 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// TestRefusesBatches: what SQS refuses as a whole.
-func TestRefusesBatches(t *testing.T) {
+// mistakes counts what would fail a test.
+type mistakes int
+
+func (m *mistakes) Errorf(string, ...any) { *m++ }
+
+// TestMistakes: a request that SQS refuses fails the test, as a whole or in a
+// part, and what it refuses is not applied.
+func TestMistakes(t *testing.T) {
 	t.Parallel()
-	entries := func(n int, id func(int) string, size int) (all []types.SendMessageBatchRequestEntry) {
-		for i := range n {
-			all = append(all, types.SendMessageBatchRequestEntry{Id: aws.String(id(i)), MessageBody: aws.String(strings.Repeat("x", size))})
-		}
-		return all
+	eleven := make([]string, 11)
+	for i := range eleven {
+		eleven[i] = fmt.Sprint(i)
 	}
-	number := func(i int) string { return fmt.Sprint(i) }
 	for name, c := range map[string]struct {
-		entries []types.SendMessageBatchRequestEntry
-		want    any
+		ids      []string
+		group    *string
+		seconds  int32 // of the receive, and afterwards
+		mistakes mistakes
+		sent     int
 	}{
-		"eleven":      {entries(11, number, 1), new(*types.TooManyEntriesInBatchRequest)},
-		"none":        {nil, new(*types.EmptyBatchRequest)},
-		"an id twice": {entries(2, func(int) string { return "a" }, 1), new(*types.BatchEntryIdsNotDistinct)},
-		"a wrong id":  {entries(1, func(int) string { return "a b" }, 1), new(*types.InvalidBatchEntryId)},
-		"too long":    {entries(2, number, 600<<10), new(*types.BatchRequestTooLong)},
+		"none":       {ids: []string{"a", "b"}, group: aws.String("g"), sent: 2},
+		"whole":      {ids: eleven, group: aws.String("g"), mistakes: 1},
+		"each part":  {ids: []string{"a", "b"}, mistakes: 2},
+		"visibility": {ids: []string{"a"}, group: aws.String("g"), seconds: 43201, mistakes: 2, sent: 1},
 	} {
-		f := New("q")
-		_, err := f.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: aws.String("https://q"), Entries: c.entries})
-		if !errors.As(err, c.want) || len(f.Bodies("q")) > 0 {
-			t.Errorf("%s: %v, and %d messages are there", name, err, len(f.Bodies("q")))
+		var got mistakes
+		f := New(&got, "q.fifo")
+		in := &sqs.SendMessageBatchInput{QueueUrl: aws.String("https://q.fifo")}
+		for _, id := range c.ids {
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &id, MessageGroupId: c.group, MessageDeduplicationId: &id})
+		}
+		_, _ = f.SendMessageBatch(t.Context(), in)
+		_, _ = f.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: in.QueueUrl, MaxNumberOfMessages: 1, VisibilityTimeout: c.seconds})
+		_, _ = f.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: in.QueueUrl, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+			{Id: aws.String("0"), ReceiptHandle: aws.String("r"), VisibilityTimeout: c.seconds},
+		}})
+		if got != c.mistakes || len(f.Bodies("q.fifo")) != c.sent {
+			t.Errorf("%s: %d mistakes, %d messages are there", name, got, len(f.Bodies("q.fifo")))
 		}
 	}
 }
 
-// TestRefusesParts: what SQS refuses of one message, while it takes the others.
+// TestRefusesParts: what SQS refuses of one message although the request is
+// right, and what it returns unasked.
 func TestRefusesParts(t *testing.T) {
 	t.Parallel()
-	f := New("q.fifo")
-	entry := func(id, body string, group *string) types.SendMessageBatchRequestEntry {
-		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body, MessageGroupId: group, MessageDeduplicationId: &id}
-	}
-	out, err := f.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: aws.String("https://q.fifo"), Entries: []types.SendMessageBatchRequestEntry{
-		entry("taken", "x", aws.String("g")), entry("empty", "", aws.String("g")), entry("groupless", "x", nil),
-	}})
-	if err != nil || len(out.Successful) != 1 || len(out.Failed) != 2 || *out.Failed[1].Code != "MissingParameter" {
-		t.Fatalf("%+v, %v", out, err)
-	}
-	gone, err := f.DeleteMessageBatch(t.Context(), &sqs.DeleteMessageBatchInput{QueueUrl: aws.String("https://q.fifo"), Entries: []types.DeleteMessageBatchRequestEntry{
-		{Id: aws.String("0"), ReceiptHandle: aws.String("nobody's")},
-	}})
-	if err != nil || len(gone.Failed) != 1 || !gone.Failed[0].SenderFault {
-		t.Errorf("%+v, %v", gone, err)
-	}
-	received, err := f.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("https://q.fifo"), MaxNumberOfMessages: 10, VisibilityTimeout: 0})
-	if err != nil || len(received.Messages) != 1 {
+	f := New(t, "q")
+	f.Put("q", "from", "m", "", "x").MessageAttributes = map[string]types.MessageAttributeValue{"a": {}}
+	url := aws.String("https://q")
+	received, err := f.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10})
+	if err != nil || len(received.Messages) != 1 || len(received.Messages[0].Attributes)+len(received.Messages[0].MessageAttributes) > 0 {
 		t.Fatalf("%+v, %v", received, err)
 	}
-	shown, err := f.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String("https://q.fifo"), Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-		{Id: aws.String("0"), ReceiptHandle: received.Messages[0].ReceiptHandle},
+	shown, err := f.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+		{Id: aws.String("0"), ReceiptHandle: received.Messages[0].ReceiptHandle}, {Id: aws.String("1"), ReceiptHandle: aws.String("nobody's")},
 	}})
-	if err != nil || len(shown.Failed) != 1 || *shown.Failed[0].Code != "MessageNotInflight" {
-		t.Errorf("%+v, %v", shown, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := []string{}
+	for _, e := range shown.Failed {
+		codes = append(codes, *e.Code)
+	}
+	if want := []string{"MessageNotInflight", "ReceiptHandleIsInvalid"}; !slices.Equal(codes, want) {
+		t.Errorf("refused with %q, want %q", codes, want)
 	}
 }

@@ -5,12 +5,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
 
 // ARNPrefix stands before the name of a queue in its ARN.
@@ -24,6 +28,7 @@ const urlPrefix = "https://"
 
 // SQS is the queues of an account.
 type SQS struct {
+	t      test
 	queues map[string]*queue // by URL
 	sent   int
 	// Fault is asked before each request and after it was applied. An error is the
@@ -40,6 +45,9 @@ type SQS struct {
 	Source string
 }
 
+// test is the part of a *testing.T that a mistake fails.
+type test interface{ Errorf(string, ...any) }
+
 type queue struct {
 	messages []*Message
 	deduped  map[string]time.Time // when an id was sent
@@ -52,9 +60,11 @@ type Message struct {
 	received int
 }
 
-// New returns an account with queues of these names.
-func New(names ...string) *SQS {
+// New returns an account with queues of these names. A request that SQS refuses
+// whatever is in the queues fails the test.
+func New(t test, names ...string) *SQS {
 	f := &SQS{
+		t:      t,
 		queues: map[string]*queue{}, Requests: map[string]int{},
 		Fault: func(string, bool) error { return nil },
 		Fail:  func(string, string) *types.BatchResultErrorEntry { return nil },
@@ -63,6 +73,14 @@ func New(names ...string) *SQS {
 		f.queues[urlPrefix+name] = &queue{deduped: map[string]time.Time{}}
 	}
 	return f
+}
+
+// mistake fails the test if there is an error, which it returns.
+func (f *SQS) mistake(err error) error {
+	if err != nil {
+		f.t.Errorf("SQS refuses: %v", err)
+	}
+	return err
 }
 
 // Put puts a message into a queue, as SQS moves it there from another.
@@ -134,7 +152,8 @@ func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributes
 			"ApproximateNumberOfMessages":           fmt.Sprint(all - hidden),
 			"ApproximateNumberOfMessagesNotVisible": fmt.Sprint(hidden),
 		}
-		if name == f.Source {
+		maps.DeleteFunc(a, func(name, _ string) bool { return !slices.Contains(in.AttributeNames, types.QueueAttributeName(name)) })
+		if name == f.Source && slices.Contains(in.AttributeNames, types.QueueAttributeNameRedrivePolicy) {
 			a["RedrivePolicy"] = `{"deadLetterTargetArn":"` + ARNPrefix + `dlq","maxReceiveCount":2}`
 		}
 		return &sqs.GetQueueAttributesOutput{Attributes: a}, nil
@@ -144,8 +163,8 @@ func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributes
 // ReceiveMessage implements deadletter.Client.
 func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return do(ctx, f, "ReceiveMessage", func() (*sqs.ReceiveMessageOutput, error) {
-		if in.MaxNumberOfMessages > maxEntries || in.VisibilityTimeout < 0 || in.VisibilityTimeout > 12*60*60 || in.WaitTimeSeconds > 20 {
-			return nil, refusal("InvalidParameterValue")
+		if err := f.mistake(sqslimits.Receive(in.MaxNumberOfMessages, in.VisibilityTimeout, in.WaitTimeSeconds)); err != nil {
+			return nil, err
 		}
 		time.Sleep(10 * time.Millisecond)
 		now, out := time.Now(), &sqs.ReceiveMessageOutput{}
@@ -160,10 +179,22 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 			m.received++
 			m.visible = now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
 			m.ReceiptHandle = aws.String(fmt.Sprint(*m.MessageId, "#", m.received))
-			out.Messages = append(out.Messages, m.Message)
+			out.Messages = append(out.Messages, m.as(in))
 		}
 		return out, nil
 	})
+}
+
+// as returns a message with what was asked for.
+func (m *Message) as(in *sqs.ReceiveMessageInput) types.Message {
+	asked := m.Message
+	if !slices.Contains(in.MessageAttributeNames, "All") {
+		asked.MessageAttributes = nil
+	}
+	if !slices.Contains(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameAll) {
+		asked.Attributes = nil
+	}
+	return asked
 }
 
 // Messages returns the messages in a queue.
