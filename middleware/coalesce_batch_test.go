@@ -199,6 +199,36 @@ func TestChangesOfOneBatch(t *testing.T) { // F32
 	}
 }
 
+// TestHoldersOwnEventComesAgain delivers the event of a holder once more, in a
+// batch with another one of its name.
+func TestHoldersOwnEventComesAgain(t *testing.T) { // F1
+	t.Parallel()
+	for source, send := range changesFrom {
+		for at := range 2 { // its place in the batch
+			t.Run(fmt.Sprint(source, " ", at), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture()
+					batch := []itemChange{{"a", "other", "ok"}, {"a", "third", "ok"}}
+					batch[at].event = "own"
+					var ran []string
+					sqsChanges(false)(t.Context(), t, []itemChange{{"a", "own", "ok"}}, keyOfChange, func(context.Context, itemChange) error {
+						if len(ran) > 0 {
+							return nil // the run that is owed
+						}
+						again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...)
+						if !slices.Contains(again, at) || source == "SQS" && len(again) > 1 || len(ran) > 0 {
+							t.Errorf("%v come again, %v ran", again, ran)
+						}
+						ran = append(ran, "own")
+						return nil
+					}, f.options(coalesces)...)
+				})
+			})
+		}
+	}
+}
+
 // TestRecordThatServesOthers lets the records of a batch end in every way: no
 // record is acknowledged without a whole run that succeeded.
 func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48

@@ -78,7 +78,7 @@ func (f handlerFunc) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
 // TestCoalesce sends three events during a run: they are acknowledged, and the
-// handler runs once more. If the last run fails, or there is no time for it,
+// handler runs once more. Another delivery of the run's own event is not. If the last run fails, or there is no time for it,
 // the event of the holder comes back, and nothing is completed.
 func TestCoalesce(t *testing.T) {
 	t.Parallel()
@@ -106,6 +106,9 @@ func TestCoalesce(t *testing.T) {
 								if err := h(t.Context(), order{ID: fmt.Sprint("other ", i)}); err != nil {
 									t.Error(err)
 								}
+							}
+							if err := h(t.Context(), order{ID: "first"}); err == nil {
+								t.Error("another delivery of the holder's own event is acknowledged")
 							}
 						}
 						if runs == c.fails {
