@@ -430,49 +430,6 @@ func TestInDoubtAlone(t *testing.T) {
 	}
 }
 
-// TestMemberErrors shows that the error of a member is classified as that of an
-// UpdateItem, and leaves its neighbours alone.
-func TestMemberErrors(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		fault fakedynamo.Fault
-		want  driver.Error
-	}{
-		"throttled": {fakedynamo.Throttle, driver.Error{Answered: true, Unapplied: true}},
-		"conflict":  {fakedynamo.Conflict, driver.Error{Answered: true, Unapplied: true, Conflict: true}},
-		"failed":    {fakedynamo.ApplyThen500, driver.Error{}},
-		"denied":    {fakedynamo.Deny, driver.Error{Lasting: true, Answered: true, Unapplied: true, Action: "dynamodb:UpdateItem"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, func(t *testing.T, f *companyFixture) {
-				f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
-					if r.Key == "name1" {
-						return c.fault
-					}
-					return fakedynamo.None
-				})
-				for i, o := range f.acquire(t.Context(), claimsOf("name", 3)...) {
-					if i != 1 {
-						if !o.ok || o.err != nil {
-							t.Errorf("a neighbour: %v, %v", o.ok, o.err)
-						}
-						continue
-					}
-					var e *driver.Error
-					if !errors.As(o.err, &e) {
-						t.Fatalf("%v, %v", o.ok, o.err)
-					}
-					e.Store, e.Err, e.Hint = "", nil, ""
-					if *e != c.want {
-						t.Errorf("%+v, want %+v", *e, c.want)
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestRequestErrors shows that what is unknown for a request is unknown for
 // each of its members.
 func TestRequestErrors(t *testing.T) {
