@@ -40,10 +40,7 @@ var answersOfS3 = map[string]struct {
 		wanted{temporary: true, refused: true},
 		wanted{temporary: true, refused: true},
 	},
-	"too many requests": {429, "TooManyRequests", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
-	"internal error":    {500, "InternalError", "", wanted{temporary: true}, wanted{temporary: true}},
-	"unavailable":       {503, "ServiceUnavailable", "", wanted{temporary: true}, wanted{temporary: true}},
-	"proxy":             {502, "", "", wanted{temporary: true}, wanted{temporary: true}},
+	"internal error": {500, "InternalError", "", wanted{temporary: true}, wanted{temporary: true}},
 	"body came too late": {
 		400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.",
 		wanted{temporary: true},
@@ -70,7 +67,6 @@ var answersOfS3 = map[string]struct {
 		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
 	},
 	"no bucket":      {404, "NoSuchBucket", "", wanted{refused: true, hint: "does not exist"}, wanted{refused: true, hint: "does not exist"}},
-	"404 of a proxy": {404, "", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
 	"unknown":        {418, "SomethingNew", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
 	"another Region": {301, "PermanentRedirect", "", wanted{refused: true, hint: "another Region"}, wanted{refused: true, hint: "another Region"}},
 	"signed for another Region": {
@@ -78,15 +74,12 @@ var answersOfS3 = map[string]struct {
 		wanted{refused: true, hint: "another Region"},
 		wanted{refused: true, hint: "another Region"},
 	},
-	"wrong key":     {403, "SignatureDoesNotMatch", "", wanted{refused: true, hint: "credentials"}, wanted{refused: true, hint: "credentials"}},
-	"expired":       {400, "ExpiredToken", "", wanted{refused: true, hint: "credentials"}, wanted{refused: true, hint: "credentials"}},
 	"no conditions": {501, "NotImplemented", "", wanted{refused: true, hint: "conditional writes"}, wanted{refused: true, hint: "conditional writes"}},
 	"archived": {
 		403, "InvalidObjectState", "The operation is not valid for the object's storage class",
 		wanted{refused: true, hint: "exclude the prefix of the locks"},
 		wanted{refused: true, hint: "exclude the prefix of the locks"},
 	},
-	"another refusal": {400, "InvalidRequest", "", wanted{refused: true}, wanted{refused: true}},
 }
 
 // TestErrors shows what the store makes of an answer to a read and to a write.
