@@ -23,6 +23,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/traffic"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -35,6 +36,7 @@ const latency = 5 * time.Millisecond
 type companyFixture struct {
 	*fakedynamo.Server
 	store *dynamostore.Store
+	meter traffic.Meter
 
 	mu   sync.Mutex
 	sent []string // the operations, and the texts of PartiQL
@@ -65,6 +67,7 @@ func (f *companyFixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.sent = append(f.sent, s.Statement)
 	}
 	f.mu.Unlock()
+	defer f.meter.Begin(operation, max(1, len(in.Statements)))()
 	time.Sleep(latency)
 	f.Server.ServeHTTP(w, r)
 }
