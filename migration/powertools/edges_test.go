@@ -59,11 +59,11 @@ func TestRecords(t *testing.T) {
 		want            string // status of the result; empty: an error
 		err             func(error) bool
 	}{
-		"completed":                                   {status: "COMPLETED", expiration: time.Second, end: -time.Hour, want: "before"},
+		"completed":                                   {status: "COMPLETED", expiration: 0, end: -time.Hour, want: "before"},
 		"completed, expired":                          {status: "COMPLETED", expiration: -time.Second, want: "shipped"},
 		"in progress":                                 {status: "INPROGRESS", expiration: time.Hour, end: time.Second, err: held},
-		"in progress, ended just now":                 {status: "INPROGRESS", expiration: time.Hour, end: -time.Second, err: held},
-		"in progress, ended":                          {status: "INPROGRESS", expiration: time.Hour, end: -3 * time.Second, want: "shipped"},
+		"in progress, ended just now":                 {status: "INPROGRESS", expiration: 0, end: -2 * time.Second, err: held},
+		"in progress, ended":                          {status: "INPROGRESS", expiration: time.Hour, end: -2001 * time.Millisecond, want: "shipped"},
 		"in progress, without an end":                 {status: "INPROGRESS", expiration: time.Hour, err: held},
 		"in progress, to a fraction of a millisecond": {status: "INPROGRESS", expiration: time.Hour, change: fraction, err: held},
 		"in progress, to a wrong time":                {status: "INPROGRESS", expiration: time.Hour, change: set("in_progress_expiration", `{"S": "noon"}`), err: wrong},

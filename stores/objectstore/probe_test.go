@@ -58,16 +58,25 @@ var conditions = map[string]struct {
 }
 
 // TestProbeFindsIgnoredConditions plants a service that ignores one condition
-// or both, as some servers do.
+// or both, as some servers do, always or for a single write: then it applies
+// two of those that race.
 func TestProbeFindsIgnoredConditions(t *testing.T) { // F52
 	t.Parallel()
 	for name, c := range conditions {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake()
-			f.ignores = c.of
-			wantAccusation(t, new(objectstore.Probe).Run(t.Context(), f), c.want)
-		})
+		for writes, most := range map[string]int{"always": 1000, "once": 1} {
+			t.Run(name+", "+writes, func(t *testing.T) {
+				t.Parallel()
+				f, n := newFake(), 0
+				f.ignores = func(version string) bool {
+					if !c.of(version) {
+						return false
+					}
+					n++
+					return n <= most
+				}
+				wantAccusation(t, new(objectstore.Probe).Run(t.Context(), f), c.want)
+			})
+		}
 	}
 }
 
