@@ -26,12 +26,13 @@ func TestTrafficOfADelivery(t *testing.T) { // F11, F39
 		gives  time.Duration       // up; zero: it does not
 		want   string
 	}{
-		"one alone":          {claims: 1, want: "UpdateItem 1×1, 1 at once"},
-		"all":                {claims: 10, want: full},
-		"no PartiQL":         {claims: 10, change: hidden, want: "BatchExecuteStatement 1×9, UpdateItem 1×1, 2 at once"},
-		"throttled":          {claims: 10, fault: fakedynamo.Throttle, want: full},
-		"the answer is lost": {claims: 10, fault: fakedynamo.ApplyThenDrop, want: full},
-		"one gives up":       {claims: 10, gives: time.Microsecond, want: full},
+		"one alone":             {claims: 1, want: "UpdateItem 1×1, 1 at once"},
+		"all":                   {claims: 10, want: full},
+		"no PartiQL":            {claims: 10, change: hidden, want: "BatchExecuteStatement 1×9, UpdateItem 1×1, 2 at once"},
+		"throttled":             {claims: 10, fault: fakedynamo.Throttle, want: full},
+		"the answer is lost":    {claims: 10, fault: fakedynamo.ApplyThenDrop, want: full},
+		"one gives up":          {claims: 10, gives: time.Microsecond, want: full},
+		"one gives up, waiting": {claims: 9, gives: time.Microsecond, want: "BatchExecuteStatement 1×8, 1 at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,9 +69,10 @@ func TestTrafficOfADelivery(t *testing.T) { // F11, F39
 					t.Errorf("sent %s, want %s", got, c.want)
 				}
 				f.OnRequest(nil)
-				for range 3 {
-					if got := send(claimsOf("later"+name, 10), 0); got != full {
-						t.Errorf("then %s, want %s", got, full)
+				for range 12 {
+					began := time.Now()
+					if got := send(claimsOf("later"+name, 10), 0); got != full || time.Since(began) != latency {
+						t.Errorf("then %s in %v, want %s in %v", got, time.Since(began), full, latency)
 					}
 				}
 			})

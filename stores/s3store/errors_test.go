@@ -30,63 +30,34 @@ type wanted struct {
 	read               bool // nothing was written, so nothing was applied
 }
 
+// called stands for the action of the request.
+const called = "s3:*"
+
 var answersOfS3 = map[string]struct {
 	status        int
 	code, message string
-	get, put      wanted
+	want          wanted
 }{
-	"throttled": {
-		503, "SlowDown", "Please reduce your request rate.",
-		wanted{temporary: true, refused: true},
-		wanted{temporary: true, refused: true},
-	},
-	"internal error": {500, "InternalError", "", wanted{temporary: true}, wanted{temporary: true}},
-	"body came too late": {
-		400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.",
-		wanted{temporary: true},
-		wanted{temporary: true},
-	},
-	"denied": {
-		403, "AccessDenied", "Access Denied",
-		wanted{refused: true, action: "s3:GetObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
-		wanted{refused: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
-	},
-	"denied by the bucket": {
-		403, "AccessDenied", `User: r is not authorized to perform: s3:PutObject on resource: "arn:aws:s3:::locks/rows/a" with an explicit deny in a resource-based policy`,
-		wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"},
-		wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"},
-	},
-	"missing key without s3:ListBucket": {
-		403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`,
-		wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"},
-		wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"},
-	},
-	"key of another's": {
-		403, "AccessDenied", "User: r is not authorized to perform: kms:GenerateDataKey on resource: k",
-		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
-		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
-	},
-	"no bucket":      {404, "NoSuchBucket", "", wanted{refused: true, hint: "does not exist"}, wanted{refused: true, hint: "does not exist"}},
-	"unknown":        {418, "SomethingNew", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
-	"another Region": {301, "PermanentRedirect", "", wanted{refused: true, hint: "another Region"}, wanted{refused: true, hint: "another Region"}},
-	"signed for another Region": {
-		400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'",
-		wanted{refused: true, hint: "another Region"},
-		wanted{refused: true, hint: "another Region"},
-	},
-	"no conditions": {501, "NotImplemented", "", wanted{refused: true, hint: "conditional writes"}, wanted{refused: true, hint: "conditional writes"}},
-	"archived": {
-		403, "InvalidObjectState", "The operation is not valid for the object's storage class",
-		wanted{refused: true, hint: "exclude the prefix of the locks"},
-		wanted{refused: true, hint: "exclude the prefix of the locks"},
-	},
+	"throttled":                         {503, "SlowDown", "Please reduce your request rate.", wanted{temporary: true, refused: true}},
+	"internal error":                    {500, "InternalError", "", wanted{temporary: true}},
+	"body came too late":                {400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.", wanted{temporary: true}},
+	"denied":                            {403, "AccessDenied", "Access Denied", wanted{refused: true, action: called, hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"}},
+	"denied by the bucket":              {403, "AccessDenied", `User: r is not authorized to perform: s3:PutObject on resource: "arn:aws:s3:::locks/rows/a" with an explicit deny in a resource-based policy`, wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"}},
+	"missing key without s3:ListBucket": {403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`, wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"}},
+	"key of another's":                  {403, "AccessDenied", "User: r is not authorized to perform: kms:GenerateDataKey on resource: k", wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"}},
+	"no bucket":                         {404, "NoSuchBucket", "", wanted{refused: true, hint: "does not exist"}},
+	"unknown":                           {418, "SomethingNew", "", wanted{temporary: true, refused: true}},
+	"another Region":                    {301, "PermanentRedirect", "", wanted{refused: true, hint: "another Region"}},
+	"signed for another Region":         {400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'", wanted{refused: true, hint: "another Region"}},
+	"no conditions":                     {501, "NotImplemented", "", wanted{refused: true, hint: "conditional writes"}},
+	"archived":                          {403, "InvalidObjectState", "The operation is not valid for the object's storage class", wanted{refused: true, hint: "exclude the prefix of the locks"}},
 }
 
 // TestErrors shows what the store makes of an answer to a read and to a write.
 func TestErrors(t *testing.T) { // F9
 	t.Parallel()
 	for name, c := range answersOfS3 {
-		for method, want := range map[string]wanted{http.MethodGet: c.get, http.MethodPut: c.put} {
+		for method, action := range map[string]string{http.MethodGet: "s3:GetObject", http.MethodPut: "s3:PutObject"} {
 			t.Run(method+", "+name, func(t *testing.T) {
 				t.Parallel()
 				server, client := newServer(t)
@@ -106,7 +77,10 @@ func TestErrors(t *testing.T) { // F9
 				if method == http.MethodPut {
 					_, ok, err = store.Settle(t.Context(), settlement(claim)) // writes
 				}
-				want.read = method == http.MethodGet
+				want := c.want
+				if want.read = method == http.MethodGet; want.action == called {
+					want.action = action
+				}
 				checkError(t, err, want)
 				if ok || len(server.requests()) > 1 && method == http.MethodGet && want.action == "" { // a denied read may hide that there is no object
 					t.Errorf("applied %v, or more than one request", ok)
