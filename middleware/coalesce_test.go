@@ -78,8 +78,9 @@ func (f handlerFunc) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
 // TestCoalesce sends three events during a run: they are acknowledged, and the
-// handler runs once more. Another delivery of the run's own event is not. If the last run fails, or there is no time for it,
-// the event of the holder comes back, and nothing is completed.
+// handler runs once more. Another delivery of the run's own event is not. If
+// the last run fails, or there is no time for it, the event of the holder comes
+// back, and nothing is completed.
 func TestCoalesce(t *testing.T) {
 	t.Parallel()
 	for form, wrap := range rebuilds {

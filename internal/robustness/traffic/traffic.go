@@ -45,8 +45,8 @@ func (m *Meter) Connect() {
 
 // Take returns what was counted, and forgets it: for each kind the requests by
 // their entries, the largest first, then how many requests were under way at
-// once, and the connections that were opened. "PutItem 2×1, Batch 3×25 1×7, 4 at
-// once" is two requests of one item, three of 25 and one of 7.
+// once, and the connections that were opened. "Put 2×1, Batch 3×25 1×7, 4 at
+// once" is two requests with one entry, three with 25 and one with 7.
 func (m *Meter) Take() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

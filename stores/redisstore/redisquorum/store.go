@@ -190,15 +190,19 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 		return driver.Row{}, false, q.failure(got)
 	}
 	claimStamp := ""
-	var fences []*driver.Row
+	var owners, fences []*driver.Row
 	for i := range got {
-		if own(&got[i]) {
-			claimStamp, fences = max(claimStamp, got[i].ClaimStamp), append(fences, &got[i].Row)
+		a := &got[i]
+		if own(a) {
+			claimStamp, owners = max(claimStamp, a.ClaimStamp), append(owners, &a.Row)
+		}
+		if !failed(a) && a.Row.Token == r.Token { // also where the lease is over
+			fences = append(fences, &a.Row)
 		}
 	}
 	if owned < q.need { // the lock is still ours if enough of the others never had a later owner
 		remembered := row.Memory
-		row = *fences[0]
+		row = *owners[0]
 		row.Memory = remembered
 	}
 	// A majority of all nodes had the fence of the claim, or more. The nodes that
