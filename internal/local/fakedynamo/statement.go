@@ -39,6 +39,7 @@ var (
 	pair       = regexp.MustCompile(`'(\w+)': (:\d+)`)
 	parameter  = regexp.MustCompile(`\?`)
 	member     = regexp.MustCompile(`\."([^"]+)"`)
+	readText   = regexp.MustCompile(`(?i)^\s*SELECT\b`)
 	isMissing  = regexp.MustCompile(`(\w+(?:\.#\w+)?) IS MISSING`)
 )
 
@@ -107,7 +108,8 @@ func (s *statement) permission() string {
 }
 
 // batchExecuteStatement carries out BatchExecuteStatement: each statement is
-// applied or refused alone.
+// applied or refused alone. It knows no reads, and none may be beside a write.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.multiplestatements.batching.html
 func (s *Server) batchExecuteStatement(in *input) (any, error) {
 	if n := len(in.Statements); n == 0 || n > maxStatements {
 		return nil, invalid("1 validation error detected: Value at 'statements' failed to satisfy constraint: Member must have length less than or equal to %d", maxStatements)
@@ -115,6 +117,9 @@ func (s *Server) batchExecuteStatement(in *input) (any, error) {
 	type target struct{ table, key string }
 	seen := map[target]bool{}
 	for i := range in.Statements {
+		if readText.MatchString(in.Statements[i].Statement) {
+			return nil, invalid("Unable to process request: reads and writes cannot be mixed in one batch")
+		}
 		one := in.Statements[i].action
 		if in.Statements[i].err != nil {
 			continue

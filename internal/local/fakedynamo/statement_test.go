@@ -90,7 +90,7 @@ func TestRefusedBatches(t *testing.T) {
 	for i := range many {
 		many[i] = statementOf(insertK, fmt.Sprintf(`{"S":"k%d"}`, i), `{"N":"1"}`)
 	}
-	for name, statements := range map[string][]string{"none": {}, "too many": many, "one item twice": {many[0], many[1], many[0]}} {
+	for name, statements := range map[string][]string{"none": {}, "too many": many, "one item twice": {many[0], many[1], many[0]}, "a read beside writes": {many[1], statementOf(`SELECT * FROM \"locks\" WHERE \"id\" = ?`, `{"S":"k"}`)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
