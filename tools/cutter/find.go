@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// finder finds the cuts that begin in lines of one file.
+type finder struct {
+	*file
+	info  *types.Info
+	stack []ast.Node // from the file to the parent of the node that is visited
+	cuts  []*cut
+}
+
+func (f *finder) find() []*cut {
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if n == nil {
+			f.stack = f.stack[:len(f.stack)-1]
+			return true
+		}
+		f.visit(n)
+		f.stack = append(f.stack, n)
+		return true
+	})
+	return f.cuts
+}
+
+func (f *finder) visit(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		f.statements(n.List)
+	case *ast.CommClause:
+		f.statements(n.Body)
+	case *ast.CaseClause:
+		f.statements(n.Body)
+		f.omit("value of a case left out", n.List, 2)
+		for _, e := range n.List {
+			f.condition(e)
+		}
+	case *ast.IfStmt:
+		f.condition(n.Cond)
+	case *ast.ForStmt:
+		f.condition(n.Cond)
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT || n.Op == token.SUB {
+			f.add("sign left out", n, f.code(n.X))
+		}
+	case *ast.BinaryExpr:
+		f.binary(n)
+	case *ast.CompositeLit:
+		f.omit("element left out", n.Elts, 1)
+	case *ast.CallExpr:
+		f.call(n)
+	case *ast.ReturnStmt:
+		f.result(n)
+	case *ast.BasicLit:
+		f.number(n)
+	}
+}
+
+// add adds a cut that replaces n.
+func (f *finder) add(kind string, n ast.Node, text string) { f.replace(kind, n.Pos(), n.End(), text) }
+
+func (f *finder) replace(kind string, from, to token.Pos, text string) {
+	c := &cut{file: f.file, from: f.offset(from), to: f.offset(to), text: text, kind: kind}
+	c.line = 1 + strings.Count(f.text[:c.from], "\n")
+	if len(f.stack) > 1 {
+		c.fn, _ = f.stack[1].(*ast.FuncDecl)
+	}
+	if slices.ContainsFunc(f.wanted, func(l lines) bool { return l.from <= c.line && c.line <= l.to }) {
+		f.cuts = append(f.cuts, c)
+	}
+}
+
+// statements leaves out one statement at a time. A block of one statement goes
+// by that statement.
+func (f *finder) statements(list []ast.Stmt) {
+	for _, s := range list {
+		kind, body := leftOut, 2
+		switch s := s.(type) {
+		case *ast.CaseClause, *ast.CommClause:
+			kind = "case left out"
+		case *ast.DeferStmt:
+			f.add("defer left out", s, f.code(s.Call))
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE {
+				continue
+			}
+		case *ast.IfStmt:
+			body = len(s.Body.List)
+		case *ast.ForStmt:
+			body = len(s.Body.List)
+		case *ast.RangeStmt:
+			body = len(s.Body.List)
+		}
+		if body > 1 {
+			f.add(kind, s, "")
+		}
+	}
+}
+
+// omit leaves out one element of a list at a time, if there are at least so
+// many.
+func (f *finder) omit(kind string, list []ast.Expr, least int) {
+	for i, e := range list {
+		switch {
+		case len(list) < least:
+		case i+1 < len(list):
+			f.replace(kind, e.Pos(), list[i+1].Pos(), "")
+		case i > 0:
+			f.replace(kind, list[i-1].End(), e.End(), "")
+		default:
+			f.add(kind, e, "")
+		}
+	}
+}
+
+// condition turns a condition, unless its parts are cut anyway.
+func (f *finder) condition(e ast.Expr) {
+	switch ast.Unparen(e).(type) {
+	case nil, *ast.BinaryExpr, *ast.UnaryExpr:
+	default:
+		f.add("condition turned", e, "!("+f.code(e)+")")
+	}
+}
+
+// turned has the operators that take the place of another one: first the
+// opposite, then the one that differs at the boundary.
+var turned = map[token.Token][]string{
+	token.EQL: {"!="}, token.NEQ: {"=="},
+	token.LSS: {">=", "<="}, token.LEQ: {">", "<"}, token.GTR: {"<=", ">="}, token.GEQ: {"<", ">"},
+	token.ADD: {"-"}, token.SUB: {"+"},
+}
+
+func (f *finder) binary(n *ast.BinaryExpr) {
+	basic, _ := f.info.TypeOf(n).(*types.Basic)
+	text := basic != nil && basic.Info()&types.IsString != 0
+	if n.Op == token.LAND || n.Op == token.LOR || text {
+		f.add("half left out", n, f.code(n.Y))
+	}
+	if n.Op == token.LAND || n.Op == token.LOR || text || (n.Op == token.MUL || n.Op == token.QUO) && !strings.HasPrefix(f.code(n.Y), "time.") {
+		f.add("half left out", n, f.code(n.X))
+	}
+	for i, op := range turned[n.Op] {
+		f.replace([]string{"operator turned", "boundary moved"}[i], n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), op)
+	}
+}
+
+// call swaps adjacent arguments of one type, or leaves one out if the function
+// chooses among them.
+func (f *finder) call(n *ast.CallExpr) {
+	switch name := f.code(n.Fun); name {
+	case "min", "max":
+		f.add("operator turned", n.Fun, map[string]string{"min": "max", "max": "min"}[name])
+		fallthrough
+	case "cmp.Or":
+		f.omit("argument left out", n.Args, 2)
+		return
+	}
+	for i := range len(n.Args) - 1 {
+		a, b := n.Args[i], n.Args[i+1]
+		if t := f.info.TypeOf(a); t != nil && types.Identical(t, f.info.TypeOf(b)) && f.code(a) != f.code(b) {
+			f.replace("arguments swapped", a.Pos(), b.End(), f.code(b)+f.between(a.End(), b.Pos())+f.code(a))
+		}
+	}
+}
+
+// result returns a zero value in place of one result at a time. What would
+// have been returned is computed all the same.
+func (f *finder) result(n *ast.ReturnStmt) {
+	zeros := f.zeros()
+	if len(n.Results) == 1 && len(zeros) > 1 { // of a call
+		names := []string{"cut0", "cut1", "cut2", "cut3", "cut4", "cut5"}[:len(zeros)]
+		all := strings.Join(names, ", ")
+		for i, zero := range zeros {
+			results := slices.Replace(slices.Clone(names), i, i+1, zero)
+			f.add("zero result", n, all+" := "+f.code(n.Results[0])+"; _ = "+names[i]+"; return "+strings.Join(results, ", "))
+		}
+		return
+	}
+	for i, e := range n.Results {
+		switch was := f.code(e); was {
+		case zeros[i]:
+			if was == "false" {
+				f.add("other result", e, "true")
+			}
+		case "nil", "0", `""`, "true":
+			f.add("zero result", e, zeros[i])
+		default:
+			f.replace("zero result", n.Pos(), e.End(), "_ = "+was+"; "+f.between(n.Pos(), e.Pos())+zeros[i])
+		}
+	}
+}
+
+// zeros returns the zero values of the results of the innermost function.
+func (f *finder) zeros() (zeros []string) {
+	var fn *ast.FuncType
+	for _, n := range f.stack {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			fn = n.Type
+		case *ast.FuncLit:
+			fn = n.Type
+		}
+	}
+	if fn.Results == nil {
+		return nil
+	}
+	for _, field := range fn.Results.List {
+		text := f.code(field.Type)
+		zero := cmp.Or(map[string]string{"error": "nil", "any": "nil", "bool": "false", "string": `""`, "int": "0"}[text], "*new("+text+")")
+		if strings.ContainsAny(text[:1], "*[") || strings.HasPrefix(text, "map[") || strings.HasPrefix(text, "func(") {
+			zero = "nil"
+		}
+		for range max(len(field.Names), 1) {
+			zeros = append(zeros, zero)
+		}
+	}
+	return zeros
+}
+
+// number adds and takes one, but not in factors, because a duration is hardly
+// ever exact, nor where that is the same as to move the boundary.
+func (f *finder) number(n *ast.BasicLit) {
+	var op token.Token
+	if parent, ok := f.stack[len(f.stack)-1].(*ast.BinaryExpr); ok {
+		op = parent.Op
+	}
+	v, err := strconv.Atoi(n.Value)
+	if n.Kind != token.INT || err != nil || op == token.MUL || op == token.SHL {
+		return
+	}
+	if op != token.LSS && op != token.GEQ {
+		f.add("number changed", n, strconv.Itoa(v+1))
+	}
+	if op != token.LEQ && op != token.GTR && v > 0 {
+		f.add("number changed", n, strconv.Itoa(v-1))
+	}
+}
