@@ -64,8 +64,9 @@ test: ## run all tests that need nothing but Go, with -short; what has not chang
 	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
 
 .PHONY: table
-table: ## check that the table of planted bugs fits the code
+table: ## check that the table of planted bugs fits the code, and the cutter
 	cd tools/mutants && $(GO) test -count=1 ./... # what it reads is outside its module, so the cache would not see a change
+	cd tools && $(GO) test ./cutter
 
 .PHONY: composition
 composition: ## run the examples with tracers, HTTP adapters and dynamolock (downloads their modules)
@@ -171,6 +172,12 @@ soak: ## run the simulations and the integration tests in their long form
 .PHONY: mutants
 mutants: ## plant bugs, one at a time, and check that the tests notice every one (ONLY=regexp: only those)
 	cd tools/mutants && $(GO) run . -only '$(ONLY)'
+
+REV ?= origin/main
+
+.PHONY: cut
+cut: ## cut the lines of Go that have changed since the branch left REV (origin/main), one at a time, and list what no test notices (CUT='lock/retry.go:12-34': only there; CUT=-list: list the cuts)
+	@cd tools && $(GO) run ./cutter -rev "$(REV)" $(CUT)
 
 .PHONY: bench
 bench: ## run the benchmarks, which compare with the bare clients and with other libraries (PEERS=1: only with Powertools and other locks, which are downloaded; needs Node and Python)
