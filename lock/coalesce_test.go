@@ -77,7 +77,8 @@ func TestNobodyIsOwed(t *testing.T) {
 	})
 }
 
-// TestRefusedBesideCoalesce lists who is not coalesced.
+// TestRefusedBesideCoalesce lists who is not coalesced, and is told so by one
+// request.
 func TestRefusedBesideCoalesce(t *testing.T) {
 	t.Parallel()
 	plain := coalescing
@@ -85,20 +86,30 @@ func TestRefusedBesideCoalesce(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder, claim lock.Options
 		key           lock.Key
+		last          bool
 	}{
-		"another delivery of the holder's event": {coalescing, coalescing, event("holder's")},
-		"the holder does not look at marks":      {plain, coalescing, event("e2")},
-		"the claim does not ask for it":          {coalescing, plain, event("e2")},
+		"another delivery of the holder's event": {coalescing, coalescing, event("holder's"), false},
+		"the holder does not look at marks":      {plain, coalescing, event("e2"), false},
+		"the claim does not ask for it":          {coalescing, plain, event("e2"), false},
+		"the holder's last run has begun":        {coalescing, coalescing, event("e2"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(c.holder), event("holder's"))
+				if c.last {
+					if _, ok, err := f.faulty.Store.(driver.Coalescer).Mark(t.Context(), &driver.Mark{Name: "/resource", Token: f.row().Token, Close: true}); !ok {
+						t.Fatal(err)
+					}
+				}
 				if err := f.locker(c.claim).Do(t.Context(), c.key, nothing); !isHeld(err) || isCoalesced(err) {
 					t.Errorf("got %v", err)
 				}
-				if err := lk.Complete(); err != nil {
+				if o := f.observed[len(f.observed)-1]; o.Requests != 1 {
+					t.Errorf("refused by %d requests", o.Requests)
+				}
+				if err := lk.Complete(); err != nil && !c.last { // this holder has not closed it
 					t.Error(err)
 				}
 			})
