@@ -45,9 +45,10 @@ func TestFind(t *testing.T) {
 		{"comparison", "func f(n int) { for n < k { n++ } }", "<><=| <>>=| ~n++"},
 		{"case", "func f(n int) { switch n { case k, 7: g() } }", "~switch n { case k, 7: g() }| ~case k, 7: g()| ~k, | ~, 7| 7>6| 7>8| ~g()"},
 		{"arguments", "func f(a, b int, s string) { three(a, b, s) }", "~three(a, b, s)| a, b>b, a"},
+		{"call", "func f(p *point) *point { return p.same().same() }", "return p.same().same()>_ = p.same().same(); return nil| p.same().same()>p.same()| p.same()>p"},
 		{"error", "func f() (int, error) { return two() }", "return two()>cut0, cut1 := two(); _ = cut0; return 0, cut1| return two()>cut0, cut1 := two(); _ = cut1; return cut0, nil"},
 		{"zero", "func f() (point, bool) { return p, false }", "return p>_ = p; return *new(point)| false>true"},
-		{"numbers", "const n = 10 * q + 3", "10 * q>10| +>-| 3>2| 3>4"},
+		{"numbers", "const n = 10 * q + 3", "10 * q>10| 10 * q>q| +>-| 3>2| 3>4"},
 		{"texts", "var s = \"a\" + t", "\"a\" + t>\"a\"| \"a\" + t>t"},
 		{"choice", "func f(a int) { print(max(a, k)) }", "~print(max(a, k))| max>min| ~a, | ~, k"},
 	}
@@ -58,6 +59,7 @@ var k, l, t, p = 1, true, "t", point{}
 func g() int { return 1 }
 func h() bool { return true }
 func use(point) {}
+func (p *point) same() *point { return p }
 func two() (int, error) { return 1, nil }
 func three(a, b int, s string) {}
 `}

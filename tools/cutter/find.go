@@ -61,6 +61,10 @@ func (f *finder) visit(n ast.Node) {
 		f.result(n)
 	case *ast.BasicLit:
 		f.number(n)
+	case *ast.Ident:
+		if other := map[string]string{"true": "false", "false": "true"}[n.Name]; other != "" {
+			f.add("other value", n, other)
+		}
 	}
 }
 
@@ -141,31 +145,42 @@ var turned = map[token.Token][]string{
 func (f *finder) binary(n *ast.BinaryExpr) {
 	basic, _ := f.info.TypeOf(n).(*types.Basic)
 	text := basic != nil && basic.Info()&types.IsString != 0
-	if n.Op == token.LAND || n.Op == token.LOR || text {
-		f.add("half left out", n, f.code(n.Y))
-	}
-	if n.Op == token.LAND || n.Op == token.LOR || text || (n.Op == token.MUL || n.Op == token.QUO) && !strings.HasPrefix(f.code(n.Y), "time.") {
+	switch n.Op {
+	case token.LAND, token.LOR, token.ADD, token.MUL, token.QUO:
+		if n.Op == token.ADD && !text || strings.HasPrefix(f.code(n.Y), "time.") {
+			break
+		}
 		f.add("half left out", n, f.code(n.X))
+		f.add("half left out", n, f.code(n.Y))
 	}
 	for i, op := range turned[n.Op] {
 		f.replace([]string{"operator turned", "boundary moved"}[i], n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), op)
 	}
 }
 
-// call swaps adjacent arguments of one type, or leaves one out if the function
-// chooses among them.
+// call leaves out a call that returns another value of the same type, swaps
+// adjacent arguments of one type, and leaves out one of any number.
 func (f *finder) call(n *ast.CallExpr) {
-	switch name := f.code(n.Fun); name {
-	case "min", "max":
-		f.add("operator turned", n.Fun, map[string]string{"min": "max", "max": "min"}[name])
-		fallthrough
-	case "cmp.Or":
+	name := f.code(n.Fun)
+	if other := map[string]string{"min": "max", "max": "min"}[name]; other != "" {
+		f.add("operator turned", n.Fun, other)
 		f.omit("argument left out", n.Args, 2)
 		return
 	}
+	if sig, ok := f.info.TypeOf(n.Fun).(*types.Signature); ok && sig.Variadic() && sig.Params().Len() <= len(n.Args) && !n.Ellipsis.IsValid() && !strings.HasSuffix(name, "f") {
+		f.omit("argument left out", n.Args[sig.Params().Len()-1:], 1)
+	}
+	same := func(a, b ast.Expr) bool {
+		return f.info.TypeOf(a) != nil && types.Identical(f.info.TypeOf(a), f.info.TypeOf(b))
+	}
+	if fn, ok := n.Fun.(*ast.SelectorExpr); ok && same(n, fn.X) {
+		f.add("call left out", n, f.code(fn.X))
+	}
+	if len(n.Args) == 1 && same(n, n.Args[0]) {
+		f.add("call left out", n, f.code(n.Args[0]))
+	}
 	for i := range len(n.Args) - 1 {
-		a, b := n.Args[i], n.Args[i+1]
-		if t := f.info.TypeOf(a); t != nil && types.Identical(t, f.info.TypeOf(b)) && f.code(a) != f.code(b) {
+		if a, b := n.Args[i], n.Args[i+1]; same(a, b) && f.code(a) != f.code(b) {
 			f.replace("arguments swapped", a.Pos(), b.End(), f.code(b)+f.between(a.End(), b.Pos())+f.code(a))
 		}
 	}
@@ -186,11 +201,8 @@ func (f *finder) result(n *ast.ReturnStmt) {
 	}
 	for i, e := range n.Results {
 		switch was := f.code(e); was {
-		case zeros[i]:
-			if was == "false" {
-				f.add("other result", e, "true")
-			}
-		case "nil", "0", `""`, "true":
+		case zeros[i], "true", "false":
+		case "nil", "0", `""`:
 			f.add("zero result", e, zeros[i])
 		default:
 			f.replace("zero result", n.Pos(), e.End(), "_ = "+was+"; "+f.between(n.Pos(), e.Pos())+zeros[i])
