@@ -66,29 +66,19 @@ func run(ctx context.Context, root string, args []string) error {
 		cuts = cuts[:*sample]
 		slices.SortFunc(cuts, (*cut).compare)
 	}
-	if *listOnly {
-		for _, c := range cuts {
-			fmt.Println(c)
-		}
-		return nil
-	}
 	began := time.Now()
-	if err := try(ctx, root, cuts); err != nil {
-		return err
+	if !*listOnly {
+		err = try(ctx, root, cuts)
 	}
-	survivors := 0
-	for _, c := range cuts {
-		if !c.noticed {
-			survivors++
-			fmt.Println(c)
-		}
+	survivors := slices.DeleteFunc(slices.Clone(cuts), func(c *cut) bool { return c.noticed })
+	for _, c := range survivors {
+		fmt.Println(c)
 	}
-	took := time.Since(began).Seconds()
-	fmt.Printf("%d cuts, %.0f s, %.2f s a cut\n", len(cuts), took, took/float64(max(len(cuts), 1)))
-	if survivors > 0 {
-		return fmt.Errorf("%d cuts survive", survivors)
+	fmt.Printf("%d cuts, %.1f s\n", len(cuts), time.Since(began).Seconds())
+	if err == nil && len(survivors) > 0 && !*listOnly {
+		err = fmt.Errorf("%d cuts survive", len(survivors))
 	}
-	return nil
+	return err
 }
 
 // command returns what a command prints.

@@ -58,8 +58,9 @@ func try(ctx context.Context, root string, cuts []*cut) error {
 // suite is the tests of a package.
 type suite struct {
 	dir, path string
-	far       int // how many packages it depends on
-	work      string
+	far       int    // how many packages it depends on
+	cover     string // the packages with cuts
+	work      string // a folder
 	limit     time.Duration
 	slow      []string // tests that take long
 	mu        sync.Mutex
@@ -72,6 +73,11 @@ func dependents(ctx context.Context, root string, cuts []*cut) (suites []*suite,
 	if err != nil {
 		return nil, err
 	}
+	paths := map[string]bool{}
+	for _, c := range cuts {
+		paths[c.file.path] = true
+	}
+	cover := strings.Join(slices.Sorted(maps.Keys(paths)), ",")
 	for _, mod := range strings.Fields(mods) {
 		out, err := command(ctx, filepath.Join(root, filepath.Dir(mod)), "go", "list", "-e", "-test", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .Deps \"\t\"}}", "./...")
 		if err != nil {
@@ -80,12 +86,12 @@ func dependents(ctx context.Context, root string, cuts []*cut) (suites []*suite,
 		for line := range strings.Lines(out) {
 			fields := strings.Split(strings.TrimSpace(line), "\t")
 			path, isTest := strings.CutSuffix(fields[0], ".test")
-			s := &suite{dir: fields[1], path: path, far: len(fields)}
+			s := &suite{dir: fields[1], path: path, far: len(fields), cover: cover}
 			reaches := slices.ContainsFunc(fields, func(dep string) bool {
 				dep, _, _ = strings.Cut(dep, " ") // of "path [path.test]"
-				return slices.ContainsFunc(cuts, func(c *cut) bool { return c.file.path == dep })
+				return paths[dep]
 			})
-			if slices.ContainsFunc(cuts, func(c *cut) bool { return c.file.path == path }) {
+			if paths[path] {
 				s.far = 0
 			}
 			if isTest && reaches {
@@ -105,12 +111,8 @@ var (
 // measure runs the tests without a cut. It returns the cuts whose line they
 // reach.
 func (s *suite) measure(ctx context.Context, cuts []*cut) ([]*cut, error) {
-	paths := map[string]bool{}
-	for _, c := range cuts {
-		paths[c.file.path] = true
-	}
 	profile := filepath.Join(s.work, "cover.out")
-	args := []string{"test", "-count=1", "-v", fmt.Sprintf("-short=%t", *short), "-vet=off", "-coverprofile=" + profile, "-coverpkg=" + strings.Join(slices.Collect(maps.Keys(paths)), ","), "."}
+	args := []string{"test", "-count=1", "-v", fmt.Sprintf("-short=%t", *short), "-vet=off", "-coverprofile=" + profile, "-coverpkg=" + s.cover, "."}
 	out, err := command(ctx, s.dir, "go", args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w%s", err, strings.Join(failures(out), ", "))
