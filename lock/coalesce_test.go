@@ -348,6 +348,37 @@ func TestMarkWithoutAnswer(t *testing.T) { // F7
 	})
 }
 
+// TestMarkAfterATroubledClaim shows that what became of the claim's requests
+// counts neither as trouble of the mark nor in its error.
+func TestMarkAfterATroubledClaim(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		claim, mark fault.Fault // of the first request of each
+		want        func(error) bool
+	}{
+		"both are throttled once": {fault.Throttle, fault.Throttle, isCoalesced},
+		"no answer, then denied": {fault.DropBefore, fault.Deny, func(err error) bool {
+			var e *lock.StoreError
+			return errors.As(err, &e) && e.Op == "coalesce" && e.Unapplied
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(coalescing)
+				holder := f.mustAcquire(l, event("e1"))
+				f.faulty.Plan(fault.Acquire, c.claim)
+				f.faulty.Plan(fault.Mark, c.mark)
+				if err := l.Do(t.Context(), event("e2"), nothing); !c.want(err) {
+					t.Errorf("got %v", err)
+				}
+				_ = holder.Release()
+			})
+		})
+	}
+}
+
 // TestSilentStoreWithMarks shows that a settlement is not taken for applied if
 // the store does not say what refused it.
 func TestSilentStoreWithMarks(t *testing.T) {
