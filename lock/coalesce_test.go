@@ -158,7 +158,7 @@ func TestOwedRun(t *testing.T) {
 				f.faulty.Plan(fault.Mark, c.close)
 				f.outcomes()
 				var owed *lock.OwedError
-				if err := lk.Complete(); !errors.As(err, &owed) || owed.Again != c.again {
+				if err := lk.Complete(); !errors.As(err, &owed) || owed.Again != c.again || owed.Key.Name != event("e1").Name {
 					t.Fatalf("Complete: %v", err)
 				}
 				if !c.again {
@@ -237,13 +237,14 @@ func TestOwedRunOfAHeartbeat(t *testing.T) { // F16
 }
 
 // TestMarkOfADeadHolder shows that those who take a dead holder's lock over
-// serve the events that it owed a run, and owe no more.
+// serve the events that it owed a run, and owe no more. If it was only slow, it
+// has lost its lock: what the next holder owes is none of its business.
 func TestMarkOfADeadHolder(t *testing.T) { // F19
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(coalescing)
-		f.mustAcquire(l, event("e1"))
+		slow := f.mustAcquire(l, event("e1"))
 		if err := l.Do(t.Context(), event("e2"), nothing); !isCoalesced(err) {
 			t.Fatal(err)
 		}
@@ -252,6 +253,14 @@ func TestMarkOfADeadHolder(t *testing.T) { // F19
 		if err := l.Do(t.Context(), event("e1"), func(context.Context) error { runs++; return nil }); err != nil || runs != 1 {
 			t.Errorf("%d runs, %v", runs, err)
 		}
+		next := f.mustAcquire(l, event("e3"))
+		if err := l.Do(t.Context(), event("e4"), nothing); !isCoalesced(err) {
+			t.Fatal(err)
+		}
+		if err := slow.Complete(); !isLost(err) || errors.Is(err, lock.ErrOwed) {
+			t.Errorf("Complete after the lease: %v", err)
+		}
+		_ = next.Release()
 	})
 }
 

@@ -138,6 +138,29 @@ func TestRunsThatTakeMostOfTheTime(t *testing.T) {
 	}
 }
 
+// TestRunsLongerThanAHeartbeatsLease shows that a lease which is renewed says
+// nothing about the time that is left: a process with such runs takes marks.
+func TestRunsLongerThanAHeartbeatsLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Coalesce: true, Lease: lock.Heartbeat(4 * time.Second)})
+		for i := range 2 {
+			marked := false
+			err := l.Do(t.Context(), event(fmt.Sprint(i)), func(context.Context) error {
+				time.Sleep(10 * time.Second)
+				if !marked {
+					marked = isCoalesced(l.Do(t.Context(), event("another"), nothing))
+				}
+				return nil
+			})
+			if err != nil || !marked {
+				t.Errorf("run %d: marked %t, %v", i, marked, err)
+			}
+		}
+	})
+}
+
 func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline time.Duration) {
 	f := newFixture(t)
 	l := f.locker(lock.Options{Coalesce: true, Lease: mode})
