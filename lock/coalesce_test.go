@@ -134,6 +134,7 @@ func TestOwedRun(t *testing.T) {
 		"there is time":                   {deadline, 10 * time.Second, fault.None, fault.None, true},
 		"there is not enough time":        {deadline, 15500 * time.Millisecond, fault.None, fault.None, false},
 		"too little after the row closed": {deadline, 14200 * time.Millisecond, fault.None, fault.Hang, false},
+		"the row is closed in the end":    {deadline, 12 * time.Second, fault.None, fault.DropBefore, true},
 		"a heartbeat goes on":             {beat, 10 * time.Second, fault.None, fault.None, true},
 		"the request was lost":            {deadline, time.Second, fault.DropBefore, fault.None, true},
 		"the answer was lost":             {deadline, time.Second, fault.ApplyThenDrop, fault.None, true},
