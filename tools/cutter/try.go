@@ -137,8 +137,8 @@ func (s *suite) measure(ctx context.Context, cuts []*cut) ([]*cut, error) {
 
 var block = regexp.MustCompile(`(?m)^(.+):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$`)
 
-// isReached reports whether the line is run in a profile, whose blocks these are.
-// What is in no block of statements, as a constant, is taken for reached.
+// isReached reports whether the line is run in a profile, whose blocks these
+// are. What is in no block of statements, as a constant, is taken for reached.
 func (c *cut) isReached(blocks [][]string) bool {
 	unknown, name := true, c.file.path+"/"+filepath.Base(c.file.name)
 	for _, b := range blocks {
