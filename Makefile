@@ -86,7 +86,7 @@ weekly: test race-all cover composition rehearse short demos ## run what CI runs
 .PHONY: lint
 lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in every module, and check the workflows
 	$(ACTIONLINT)
-	@for m in $(MODULES); do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
+	@for m in $(MODULES) tools; do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
 # What one goroutine does after the other, by a seed or a table, has no use for the race
 # detector: histories that a scheduler orders, thousands of inputs, sizes.
