@@ -46,9 +46,9 @@ func TestLinearizable(t *testing.T) {
 func TestLinearizableCanFail(t *testing.T) {
 	store := dynamostore.New(newTable(t, embedded(t)), table)
 	for name, liar := range map[string]driver.Store{
-		"grants what was refused":        &grantsAll{store},
-		"reports releases it never made": &neverReleases{store},
-		"repeats a fence":                &sameFence{store},
+		"grants what was refused":        grantsAll(store),
+		"reports releases it never made": neverReleases(store),
+		"repeats a fence":                sameFence(store),
 	} {
 		t.Run(name, func(t *testing.T) {
 			history, _ := record(t, liar)
@@ -176,30 +176,28 @@ func (r *recorder) count(what string) {
 }
 
 // grantsAll reports every refused acquire as granted.
-type grantsAll struct{ driver.Store }
-
-func (s *grantsAll) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	if err == nil && !ok {
-		row.Token, row.Fence, ok = c.Token, row.Fence+1, true
-	}
-	return row, ok, err
+func grantsAll(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		row, ok, err := store.Acquire(ctx, c)
+		if err == nil && !ok {
+			row.Token, row.Fence, ok = c.Token, row.Fence+1, true
+		}
+		return row, ok, err
+	}}
 }
 
 // neverReleases reports releases as applied and makes none.
-type neverReleases struct{ driver.Store }
-
-func (s *neverReleases) Settle(context.Context, *driver.Settlement) (driver.Row, bool, error) {
-	return driver.Row{}, true, nil
+func neverReleases(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnSettle: func(context.Context, *driver.Settlement) (driver.Row, bool, error) { return driver.Row{}, true, nil }}
 }
 
 // sameFence returns the fence of the owner before.
-type sameFence struct{ driver.Store }
-
-func (s *sameFence) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	if ok {
-		row.Fence--
-	}
-	return row, ok, err
+func sameFence(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		row, ok, err := store.Acquire(ctx, c)
+		if ok {
+			row.Fence--
+		}
+		return row, ok, err
+	}}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -43,34 +44,14 @@ type overtimeLine struct {
 
 // elsewhere is a store whose client knows the machine's clock only, for a
 // process with another.
-type elsewhere struct {
-	driver.Store
-	process *simclock.Clock
-}
-
-func (e *elsewhere) context(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, _ := ctx.Deadline() // every request has one
-	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline.Sub(e.process.Now()))
-	stop := context.AfterFunc(ctx, cancel)
-	return timed, func() { stop(); cancel() }
-}
-
-func (e *elsewhere) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	ctx, cancel := e.context(ctx)
-	defer cancel()
-	return e.Store.Acquire(ctx, c)
-}
-
-func (e *elsewhere) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	ctx, cancel := e.context(ctx)
-	defer cancel()
-	return e.Store.Renew(ctx, r)
-}
-
-func (e *elsewhere) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	ctx, cancel := e.context(ctx)
-	defer cancel()
-	return e.Store.Settle(ctx, s)
+func elsewhere(store driver.Store, process *simclock.Clock) driver.Store {
+	return fault.Hooks{Store: store, Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+		deadline, _ := ctx.Deadline() // every request has one
+		timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline.Sub(process.Now()))
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return r.Send(timed)
+	}}
 }
 
 // outlive is the part of a child that is a function in Lambda. Its handler does
@@ -106,7 +87,7 @@ func outlive(t task) error {
 		line.Begun, line.Ended = false, true
 		say(line)
 		return nil
-	}, middleware.Store(&elsewhere{store, process}), middleware.Namespace(""), middleware.Logger(discard), middleware.Observe(observe))
+	}, middleware.Store(elsewhere(store, process)), middleware.Namespace(""), middleware.Logger(discard), middleware.Observe(observe))
 	lambda.Start(func(ctx context.Context, e overtimeEvent) error { return handler(clock.With(ctx, process), e) })
 	return nil
 }

@@ -80,35 +80,18 @@ func simulatedMemory(_ *testing.T, h *simulation.History) func(uint64) driver.St
 		if client == simulation.Watcher {
 			return rows
 		}
-		return fault.NewStore(arrivals{rows}, h.Plan(client), h.Late)
+		return fault.NewStore(fault.Hooks{Store: rows, Each: arrive}, h.Plan(client), h.Late)
 	}
 }
 
-// arrivals reports every request that arrives at a store in this process.
-type arrivals struct{ driver.Store }
-
-// Acquire implements driver.Store.
-func (s arrivals) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Acquire(ctx, c) })
-}
-
-// Renew implements driver.Store.
-func (s arrivals) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
-}
-
-// Settle implements driver.Store.
-func (s arrivals) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
-}
-
-func arrive(ctx context.Context, apply func() (driver.Row, bool, error)) (driver.Row, bool, error) {
+// arrive reports a request that arrives at a store in this process.
+func arrive(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
 	arrived, err := beginPassage(ctx)
 	if err != nil {
 		return driver.Row{}, false, err
 	}
 	defer arrived(nil)
-	return apply()
+	return r.Send(ctx)
 }
 
 // simulatedTable makes a table of the embedded endpoint.

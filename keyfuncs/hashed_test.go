@@ -51,9 +51,19 @@ func TestHashedKeysShowNothing(t *testing.T) { // F29
 // returns all that was said and stored.
 func useAsKey(t *testing.T, key lock.Key) []string {
 	t.Helper()
-	said, rows := &hostile.Said{}, &rowsSeen{Store: memstore.New()}
+	said, rows := &hostile.Said{}, memstore.New()
+	var seen strings.Builder // all that is sent to the store and stored there
+	hooks := fault.Hooks{Store: rows, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		row, ok, err := rows.Acquire(ctx, c)
+		fmt.Fprintf(&seen, "%+v %+v\n", *c, row)
+		return row, ok, err
+	}, OnSettle: func(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+		row, ok, err := rows.Settle(ctx, t)
+		fmt.Fprintf(&seen, "%+v %+v %+v\n", *t, t.Memory, row)
+		return row, ok, err
+	}}
 	var plan fault.Script
-	l, err := lock.New(fault.NewStore(rows, &plan, &fault.Kept{}), &lock.Options{Logger: slog.New(said), LogKeys: true, Lease: lock.FixedLease(time.Minute)})
+	l, err := lock.New(fault.NewStore(hooks, &plan, &fault.Kept{}), &lock.Options{Logger: slog.New(said), LogKeys: true, Lease: lock.FixedLease(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,23 +81,5 @@ func useAsKey(t *testing.T, key lock.Key) []string {
 	}))
 	said.Error(l.Do(t.Context(), key, nothing))
 	said.Error(l.Do(t.Context(), other, nothing))
-	return append(said.Lines(), rows.seen.String())
-}
-
-// rowsSeen keeps the text of all that is sent to a store and stored there.
-type rowsSeen struct {
-	driver.Store
-	seen strings.Builder
-}
-
-func (s *rowsSeen) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	fmt.Fprintf(&s.seen, "%+v %+v\n", *c, row)
-	return row, ok, err
-}
-
-func (s *rowsSeen) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Settle(ctx, t)
-	fmt.Fprintf(&s.seen, "%+v %+v %+v\n", *t, t.Memory, row)
-	return row, ok, err
+	return append(said.Lines(), seen.String())
 }

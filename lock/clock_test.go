@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,46 +193,24 @@ func TestFrozenHolder(t *testing.T) { // F15
 func TestReleaseWaitsForHeartbeat(t *testing.T) { // F17
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		s := &slowToCancel{Store: f.faulty.Store}
-		f.faulty.Store = s
+		var underWay atomic.Bool
+		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnRenew: func(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
+			underWay.Store(true)
+			defer underWay.Store(false)
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond) // a client that is slow to cancel
+			return driver.Row{}, false, ctx.Err()
+		}}
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		time.Sleep(3*time.Second + time.Millisecond) // a renewal is under way
-		if !s.underWay() {
+		if !underWay.Load() {
 			t.Fatal("no renewal is under way, so this test shows nothing")
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		if s.underWay() {
+		if underWay.Load() {
 			t.Error("the lock has ended while a renewal was still under way")
 		}
 	})
-}
-
-// slowToCancel is still busy with a renewal for a while after its context has
-// ended.
-type slowToCancel struct {
-	driver.Store
-	mu       sync.Mutex
-	renewing bool
-}
-
-func (s *slowToCancel) underWay() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.renewing
-}
-
-func (s *slowToCancel) set(renewing bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.renewing = renewing
-}
-
-func (s *slowToCancel) Renew(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
-	s.set(true)
-	defer s.set(false)
-	<-ctx.Done()
-	time.Sleep(50 * time.Millisecond)
-	return driver.Row{}, false, ctx.Err()
 }

@@ -101,34 +101,21 @@ func TestLongestDeadline(t *testing.T) { // F7, F12, F22
 	}
 }
 
-// contextRecorder keeps the state of a request's context just after its
-// deadline.
-type contextRecorder struct {
-	driver.Store
-	err, cause error
-}
-
-func (c *contextRecorder) Acquire(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
-	deadline, _ := ctx.Deadline()
-	time.Sleep(time.Until(deadline) + time.Millisecond)
-	c.err, c.cause = ctx.Err(), context.Cause(ctx)
-	return driver.Row{}, false, errors.New("no answer")
-}
-
 // TestRequestContext shows that the context of a request ends at its deadline,
 // even if nobody calls Done.
 func TestRequestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &contextRecorder{Store: newFixture(t).faulty}
-		l, err := lock.New(c, &lock.Options{Logger: discard})
-		if err != nil {
+		f := newFixture(t)
+		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnAcquire: func(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
+			deadline, _ := ctx.Deadline()
+			time.Sleep(time.Until(deadline) + time.Millisecond)
+			if err, cause := ctx.Err(), context.Cause(ctx); err != context.DeadlineExceeded || cause != context.DeadlineExceeded {
+				t.Errorf("after its deadline the context says %v, %v", err, cause)
+			}
+			return driver.Row{}, false, errors.New("no answer")
+		}}
+		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
 			t.Fatal(err)
-		}
-		if _, err := l.Acquire(t.Context(), resource); !isStoreError(err) {
-			t.Fatal(err)
-		}
-		if c.err != context.DeadlineExceeded || c.cause != context.DeadlineExceeded {
-			t.Errorf("after its deadline the context says %v, %v", c.err, c.cause)
 		}
 	})
 }

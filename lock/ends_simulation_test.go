@@ -87,37 +87,15 @@ func (v *recordingStore) Settle(ctx context.Context, s *driver.Settlement) (driv
 // it.
 func (sim *ends) overFaults(c *simclock.Clock, v *recordingStore) driver.Store {
 	v.Store, v.sim = sim.store, sim
-	return &inTurn{fault.NewStore(v, sim.plan, &sim.late), c, sim}
-}
-
-// inTurn is a store whose answers arrive one after the other.
-type inTurn struct {
-	driver.Store
-	clock *simclock.Clock
-	sim   *ends
-}
-
-func (s *inTurn) answered(name, token string, row driver.Row, ok bool, err error) (driver.Row, bool, error) {
-	s.clock.Turn("answer about " + name + " to " + token)
-	if s.sim.note != nil {
-		s.sim.note(fmt.Sprintf("%v: %s by %s: %v %v %+v", time.Now(), name, token, ok, err, row))
-	}
-	return row, ok, err
-}
-
-func (s *inTurn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	return s.answered(c.Name, c.Token, row, ok, err)
-}
-
-func (s *inTurn) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Renew(ctx, r)
-	return s.answered(r.Name, r.Token, row, ok, err)
-}
-
-func (s *inTurn) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Settle(ctx, t)
-	return s.answered(t.Name, t.Token, row, ok, err)
+	// Its answers arrive one after the other.
+	return fault.Hooks{Store: fault.NewStore(v, sim.plan, &sim.late), Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+		row, ok, err := r.Send(ctx)
+		c.Turn("answer about " + r.Name + " to " + r.Token)
+		if sim.note != nil {
+			sim.note(fmt.Sprintf("%v: %s by %s: %v %v %+v", time.Now(), r.Name, r.Token, ok, err, row))
+		}
+		return row, ok, err
+	}}
 }
 
 // TestSimulationOfEnds checks in simulated histories that no two invocations

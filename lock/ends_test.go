@@ -174,27 +174,20 @@ func TestSecondHandOverCounts(t *testing.T) { // F15
 	})
 }
 
-// slowRenewals answers a renewal only after a second.
-type slowRenewals struct{ driver.Store }
-
-func (s slowRenewals) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Renew(ctx, r)
-	if time.Until(r.Until) < time.Minute {
-		time.Sleep(500 * time.Millisecond)
-	}
-	return row, ok, err
-}
-
 // TestHandOverDuringARenewal shows that the late answer to a heartbeat does not
 // shorten the lease that was handed over meanwhile.
 func TestHandOverDuringARenewal(t *testing.T) { // F3
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l, err := lock.New(slowRenewals{f.faulty}, &lock.Options{Logger: discard, Lease: lock.Heartbeat(9 * time.Second)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lk := f.mustAcquire(l, event("e1"))
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+			row, ok, err := store.Renew(ctx, r)
+			if time.Until(r.Until) < time.Minute { // a heartbeat
+				time.Sleep(500 * time.Millisecond)
+			}
+			return row, ok, err
+		}}
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
 		time.Sleep(3200 * time.Millisecond) // the first renewal is sent after 3 s
 		h := f.handOver(lk, time.Hour)
 		if !h.Until.Equal(f.row().Until) {

@@ -404,15 +404,11 @@ func TestGivingUpKeepsTheRow(t *testing.T) { // F2, F23
 
 // refusesOwn applies a claim and refuses it with the row that the claim made,
 // as a store does whose client has repeated the request by itself.
-type refusesOwn struct {
-	driver.Store
-	claims int
-}
-
-func (s *refusesOwn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	s.claims++
-	row, _, err := s.Store.Acquire(ctx, c)
-	return row, false, err
+func refusesOwn(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		row, _, err := store.Acquire(ctx, c)
+		return row, false, err
+	}}
 }
 
 // TestRefusalByOwnRow shows that a claim that is refused by its own row has the
@@ -420,40 +416,30 @@ func (s *refusesOwn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, 
 func TestRefusalByOwnRow(t *testing.T) { // F1
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		s := &refusesOwn{Store: f.faulty.Store}
-		f.faulty.Store = s
+		f.faulty.Store = refusesOwn(f.faulty.Store)
 		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-		if s.claims != 1 {
-			t.Errorf("%d claims, want 1", s.claims)
+		if n := f.faulty.Requests(fault.Acquire); n != 1 {
+			t.Errorf("%d claims, want 1", n)
 		}
 		_ = lk.Release()
 	})
-}
-
-// attempts fails every claim immediately, and notes how long each could have
-// taken.
-type attempts struct {
-	driver.Store
-	left []time.Duration
-}
-
-func (s *attempts) Acquire(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
-	deadline, _ := ctx.Deadline()
-	s.left = append(s.left, time.Until(deadline))
-	return driver.Row{}, false, errors.New("no connection")
 }
 
 // TestNoAttemptIsCutShort shows that the last attempt has time for an answer.
 func TestNoAttemptIsCutShort(t *testing.T) { // F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		s := &attempts{Store: f.faulty.Store}
-		f.faulty.Store = s
+		var left []time.Duration
+		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnAcquire: func(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
+			deadline, _ := ctx.Deadline()
+			left = append(left, time.Until(deadline))
+			return driver.Row{}, false, errors.New("no connection")
+		}}
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
 			t.Fatal(err)
 		}
-		if shortest := slices.Min(s.left); len(s.left) < 3 || shortest < 50*time.Millisecond {
-			t.Errorf("%d attempts, one of which had %v", len(s.left), shortest)
+		if shortest := slices.Min(left); len(left) < 3 || shortest < 50*time.Millisecond {
+			t.Errorf("%d attempts, one of which had %v", len(left), shortest)
 		}
 	})
 }
@@ -479,19 +465,6 @@ func TestNewerRowIsAnAnswer(t *testing.T) {
 	})
 }
 
-// refusing refuses every claim with an error of its own for each attempt; the
-// last one for all further ones.
-type refusing struct {
-	driver.Store
-	errs     []*driver.Error
-	requests int
-}
-
-func (s *refusing) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
-	s.requests++
-	return driver.Row{}, false, s.errs[min(s.requests, len(s.errs))-1]
-}
-
 // TestAnsweredAndUnapplied shows that a claim asks each of the two facts what
 // it says: an answer throttles, whatever became of earlier attempts, and a
 // claim is given up if any of its attempts may have been applied.
@@ -500,8 +473,8 @@ func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
 	refused, repeated := &driver.Error{Answered: true, Unapplied: true}, &driver.Error{Answered: true}
 	unsentForGood := &driver.Error{Lasting: true, Unapplied: true}
 	for name, c := range map[string]struct {
-		errs     []*driver.Error
-		requests int // 0: many
+		errs     []*driver.Error // of the attempts; the last one for all further ones
+		requests int             // 0: many
 		givenUp  bool
 		want     lock.StoreError
 	}{
@@ -516,14 +489,17 @@ func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				s := &refusing{Store: f.faulty.Store, errs: c.errs}
-				f.faulty.Store = s
+				n := 0
+				f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) {
+					n++
+					return driver.Row{}, false, c.errs[min(n, len(c.errs))-1]
+				}}
 				_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 				var e *lock.StoreError
 				if !errors.As(err, &e) || e.Temporary != c.want.Temporary || e.Answered != c.want.Answered || e.Unapplied != c.want.Unapplied {
 					t.Errorf("got %+v, want %+v", err, c.want)
 				}
-				if n := s.requests; n != c.requests && c.requests > 0 || c.requests == 0 && n < 4 {
+				if n != c.requests && c.requests > 0 || c.requests == 0 && n < 4 {
 					t.Errorf("%d requests, want %d (0: many)", n, c.requests)
 				}
 				if n := f.faulty.Requests(fault.Release); (n > 0) != c.givenUp {

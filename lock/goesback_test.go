@@ -12,20 +12,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// amnesiac is a store that loses writes before the second completion arrives.
-type amnesiac struct {
-	*serverClock
-	completions int
-	lose        func()
-}
-
-func (s *amnesiac) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	if s.completions++; s.completions == 2 {
-		s.lose()
-	}
-	return s.serverClock.Settle(ctx, t)
-}
-
 // TestCompletionWhoseRowGoesBack shows that a completion without an answer is
 // not believed if the row that is there at the next attempt does not know the
 // event, or if there is none. If the row is the lock's own again, the next
@@ -39,8 +25,7 @@ func TestCompletionWhoseRowGoesBack(t *testing.T) { // F5, F23, F56
 			t.Run(name+", "+to, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s := &amnesiac{serverClock: newServerClock(time.Now)}
-					f := newFixture(t)
+					s, f := newServerClock(time.Now), newFixture(t)
 					f.faulty.Store = s
 					l := f.locker(lock.Options{})
 					saved := map[string]func(){"stays": func() {}, "no row": s.Save("/resource")}
@@ -50,7 +35,13 @@ func TestCompletionWhoseRowGoesBack(t *testing.T) { // F5, F23, F56
 					saved["before"] = s.Save("/resource")
 					lk := f.mustAcquire(l, key)
 					saved["own"] = s.Save("/resource")
-					s.completions, s.lose = 0, saved[to]
+					completions := 0
+					f.faulty.Store = fault.Hooks{Store: s, OnSettle: func(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+						if completions++; completions == 2 {
+							saved[to]() // the store loses what it wrote since
+						}
+						return s.Settle(ctx, t)
+					}}
 					f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
 					if err := lk.Complete(); errors.Is(err, lock.ErrLost) == believed || (err == nil) != believed {
 						t.Errorf("completion: %v, want that it is believed: %v", err, believed)

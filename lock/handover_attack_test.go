@@ -233,36 +233,29 @@ func TestTwoResume(t *testing.T) {
 	})
 }
 
-// contended is a store in which other processes that resumed the lock move its
-// end, each just before the next of our renewals.
-type contended struct {
-	driver.Store
-	others atomic.Int32
-}
-
-func (s *contended) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	if s.others.Load() > 0 {
-		s.others.Add(-1)
-		other := *r
-		other.Until = r.Until.Add(time.Millisecond)
-		if _, ok, err := s.Store.Renew(ctx, &other); !ok || err != nil {
-			return driver.Row{}, false, errors.New("the others cannot move the end")
-		}
-	}
-	return s.Store.Renew(ctx, r)
-}
-
-// TestOthersMoveTheEnd: a lock is not lost while its token owns the row.
+// TestOthersMoveTheEnd: a lock is not lost while its token owns the row. Other
+// processes that resumed it move its end, each just before the next of our
+// renewals.
 func TestOthersMoveTheEnd(t *testing.T) { // F54
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		store := &contended{Store: f.faulty.Store}
-		f.faulty.Store = store
+		var others atomic.Int32
+		others.Store(3)
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+			if others.Add(-1) >= 0 {
+				other := *r
+				other.Until = r.Until.Add(time.Millisecond)
+				if _, ok, err := store.Renew(ctx, &other); !ok || err != nil {
+					t.Error("the others cannot move the end", err)
+				}
+			}
+			return store.Renew(ctx, r)
+		}}
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
-		store.others.Store(3)
 		time.Sleep(30 * time.Second)
-		if err := context.Cause(lk.Context()); err != nil || store.others.Load() > 0 {
-			t.Errorf("after all but %d others: %v", store.others.Load(), err)
+		if err := context.Cause(lk.Context()); err != nil || others.Load() >= 0 {
+			t.Errorf("%v; the renewals after the others: %d", err, -others.Load())
 		}
 		if err := lk.Complete(); err != nil {
 			t.Error(err)
@@ -529,7 +522,7 @@ func TestResumeWithoutDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		h := f.handOver(f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1")), time.Hour)
-		l, err := lock.New(silentStore{f.faulty.Store}, &lock.Options{Logger: discard, Lease: lock.FixedLease(time.Minute)})
+		l, err := lock.New(silently(f.faulty.Store), &lock.Options{Logger: discard, Lease: lock.FixedLease(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -547,7 +540,7 @@ func TestResumeWithoutDetail(t *testing.T) {
 func TestShortHandOverWithoutDetail(t *testing.T) { // F54
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Store = silentStore{f.faulty.Store}
+		f.faulty.Store = silently(f.faulty.Store)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e1"))
 		if h := f.handOver(lk, time.Minute); time.Until(h.Until) < 59*time.Minute {
 			t.Errorf("the lease ends in %v", time.Until(h.Until))
@@ -555,13 +548,13 @@ func TestShortHandOverWithoutDetail(t *testing.T) { // F54
 	})
 }
 
-// silentStore does not tell which row refused a request.
-type silentStore struct{ driver.Store }
-
-func (s silentStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Renew(ctx, r)
-	if !ok {
-		row = driver.Row{}
-	}
-	return row, ok, err
+// silently is a store that does not tell which row refused a renewal.
+func silently(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+		row, ok, err := store.Renew(ctx, r)
+		if !ok {
+			row = driver.Row{}
+		}
+		return row, ok, err
+	}}
 }

@@ -6,25 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
-
-// overtaking is a store of slow answers, in which somebody else gives up a
-// claim between any two requests, with a clock that is a little ahead.
-type overtaking struct{ driver.Store }
-
-func (s overtaking) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	select {
-	case <-time.After(900 * time.Millisecond):
-	case <-ctx.Done():
-		return driver.Row{}, false, ctx.Err()
-	}
-	row, ok, err := s.Store.Acquire(ctx, c)
-	_, _, _ = s.Settle(ctx, &driver.Settlement{Name: c.Name, Token: "other", Abandon: true, Stamp: c.Stamp.Add(time.Minute), DeleteAfter: c.DeleteAfter})
-	return row, ok, err
-}
 
 // TestLastRoundEndsBeforeTheDeadline shows that the last look of a waiter is
 // one round of requests, however often its stamp is passed: the release and
@@ -41,7 +27,18 @@ func TestLastRoundEndsBeforeTheDeadline(t *testing.T) { // F11, F12
 			if _, err := holder.Acquire(t.Context(), resource); err != nil {
 				t.Fatal(err)
 			}
-			l, err := lock.New(overtaking{store}, &lock.Options{Lease: lock.UntilDeadline(), MaxWait: time.Hour, Logger: discard})
+			slow := fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+				select {
+				case <-time.After(900 * time.Millisecond):
+				case <-ctx.Done():
+					return driver.Row{}, false, ctx.Err()
+				}
+				row, ok, err := store.Acquire(ctx, c)
+				// Somebody with a clock that is a little ahead gives up a claim.
+				_, _, _ = store.Settle(ctx, &driver.Settlement{Name: c.Name, Token: "other", Abandon: true, Stamp: c.Stamp.Add(time.Minute), DeleteAfter: c.DeleteAfter})
+				return row, ok, err
+			}}
+			l, err := lock.New(slow, &lock.Options{Lease: lock.UntilDeadline(), MaxWait: time.Hour, Logger: discard})
 			if err != nil {
 				t.Fatal(err)
 			}

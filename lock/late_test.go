@@ -108,21 +108,6 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 	})
 }
 
-// afterRefusal calls back after the first claim that is refused.
-type afterRefusal struct {
-	driver.Store
-	first func()
-}
-
-func (s *afterRefusal) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	if first := s.first; !ok && err == nil && first != nil {
-		s.first = nil
-		first()
-	}
-	return row, ok, err
-}
-
 // TestEarlierRoundAfterClockSetBack shows that a lock can be released if the
 // clock was set back between two rounds and a late copy of the first round,
 // which is dated later than the second, got the name.
@@ -132,10 +117,16 @@ func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.Sleep(time.Millisecond) // otherwise their stamps would be the same
 		var process onClock
-		l, err := lock.New(&afterRefusal{f.faulty, func() {
-			_ = other.Release()
-			f.faulty.Apply()
-			process.clock.Step(-10 * time.Second)
+		refused := false
+		l, err := lock.New(fault.Hooks{Store: f.faulty, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			row, ok, err := f.faulty.Acquire(ctx, c)
+			if !ok && err == nil && !refused {
+				refused = true
+				_ = other.Release()
+				f.faulty.Apply()
+				process.clock.Step(-10 * time.Second)
+			}
+			return row, ok, err
 		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard})
 		if err != nil {
 			t.Fatal(err)

@@ -277,21 +277,17 @@ func TestReserve(t *testing.T) { // F12, F16
 	}
 }
 
-// shortens is a store whose leases end a second earlier than asked for.
-type shortens struct{ driver.Store }
-
-func (s shortens) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c
-	claim.Until = c.Until.Add(-time.Second)
-	return s.Store.Acquire(ctx, &claim)
-}
-
 // TestLeaseThatTheStoreShortens shows that the lease of the row counts, if it
 // ends before the one that was asked for.
 func TestLeaseThatTheStoreShortens(t *testing.T) { // F1
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Store = shortens{f.faulty.Store}
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			claim := *c
+			claim.Until = c.Until.Add(-time.Second)
+			return store.Acquire(ctx, &claim)
+		}}
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource)
 		if got := time.Until(lk.Lease().Until); got != 9*time.Second {
 			t.Errorf("the lease ends in %v, want 9s", got)

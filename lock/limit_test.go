@@ -685,26 +685,18 @@ func TestLimitWithoutDetail(t *testing.T) {
 	})
 }
 
-// slowClock is a store that judges by its own clock, which is behind.
-type slowClock struct {
-	driver.Store
-	by time.Duration
-}
-
-func (s slowClock) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c
-	claim.Now = claim.Now.Add(-s.by)
-	row, ok, err := s.Store.Acquire(ctx, &claim)
-	return row, ok, err
-}
-
 // TestLimitOnSlowClock shows that a waiter finds a slot that was released, even
 // if the store still keeps another one whose lease has ended by the waiter's
 // clock.
 func TestLimitOnSlowClock(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Store = slowClock{f.faulty.Store, 10 * time.Second}
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			claim := *c
+			claim.Now = claim.Now.Add(-10 * time.Second) // the store's clock is behind
+			return store.Acquire(ctx, &claim)
+		}}
 		f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(5 * time.Second)})) // and dies
 		released := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)}))
 		time.Sleep(4 * time.Second)
@@ -720,22 +712,6 @@ func TestLimitOnSlowClock(t *testing.T) { // F14
 	})
 }
 
-// farAway is a store whose requests take a while to arrive.
-type farAway struct {
-	driver.Store
-	takes time.Duration
-}
-
-func (s farAway) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	time.Sleep(s.takes)
-	return s.Store.Acquire(ctx, c)
-}
-
-func (s farAway) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	time.Sleep(s.takes)
-	return s.Store.Settle(ctx, t)
-}
-
 // TestLimitHandover passes the slots of a name among eight waiters. All of them
 // get their turns, with few requests; BenchmarkLimitHandover shows how fast.
 func TestLimitHandover(t *testing.T) { // F38
@@ -746,7 +722,10 @@ func TestLimitHandover(t *testing.T) { // F38
 			for range 50 {
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture(t)
-					f.faulty.Store = farAway{f.faulty.Store, 5 * time.Millisecond}
+					f.faulty.Store = fault.Hooks{Store: f.faulty.Store, Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+						time.Sleep(5 * time.Millisecond)
+						return r.Send(ctx)
+					}}
 					var mu sync.Mutex
 					var finished []time.Duration
 					holders, start := 0, time.Now()

@@ -57,7 +57,7 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			}
 		},
 		"a lock that ended before its caller got it": func(t *testing.T, f *fixture) {
-			f.faulty.Store = slowAnswer{f.faulty.Store}
+			f.faulty.Store = &slowAnswers{Store: f.faulty.Store, takes: 3 * time.Second} // the lease has ended by then
 			if _, err := f.locker(lock.Options{Lease: lock.FixedLease(4 * time.Second)}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrLost) {
 				t.Errorf("got %v, want a lease that is lost", err)
 			}
@@ -122,15 +122,6 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			})
 		})
 	}
-}
-
-// slowAnswer answers a claim so late that its lease has ended.
-type slowAnswer struct{ driver.Store }
-
-func (s slowAnswer) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	time.Sleep(3 * time.Second)
-	return row, ok, err
 }
 
 func (f *fixture) saw(o lock.Outcome) bool {

@@ -61,26 +61,6 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 	})
 }
 
-// stolen drops the first release. Meanwhile it releases the row by hand and
-// gives it to another owner.
-type stolen struct {
-	*memstore.Store
-	dropped bool
-}
-
-func (d *stolen) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	if d.dropped {
-		return d.Store.Settle(ctx, s)
-	}
-	d.dropped = true
-	if _, _, err := d.Store.Settle(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil {
-		return driver.Row{}, false, err
-	}
-	now := time.Now().Add(time.Second)
-	_, _, err := d.Store.Acquire(ctx, &driver.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
-	return driver.Row{}, false, errors.Join(err, errors.New("connection lost"))
-}
-
 // TestUnansweredCompletionThenTakeover shows that a completion is lost if its
 // first attempt had no answer, and the next one finds another owner and no
 // trace of the first.
@@ -91,7 +71,17 @@ func TestUnansweredCompletionThenTakeover(t *testing.T) { // F6, F21
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.faulty.Store = &stolen{Store: memstore.New()}
+				store, dropped := f.faulty.Store, false
+				f.faulty.Store = fault.Hooks{Store: store, OnSettle: func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+					if dropped {
+						return store.Settle(ctx, s)
+					}
+					dropped = true
+					_, _, err := store.Settle(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}) // by hand
+					now := time.Now().Add(time.Second)
+					_, _, err2 := store.Acquire(ctx, &driver.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
+					return driver.Row{}, false, errors.Join(err, err2, errors.New("connection lost"))
+				}}
 				lk := f.mustAcquire(f.locker(lock.Options{}), key)
 				f.outcomes()
 				if err := lk.Complete(); !errors.Is(err, lock.ErrLost) {
@@ -131,22 +121,13 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 	})
 }
 
-// sameError returns the same error value every time, as a store may.
-type sameError struct {
-	driver.Store
-	err *driver.Error
-}
-
-func (s sameError) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
-	return driver.Row{}, false, s.err
-}
-
 // TestStoreErrorsAreCopied shows that the engine adds to a copy of the store's
 // error, not to the store's own value. With the race detector it shows more.
 func TestStoreErrorsAreCopied(t *testing.T) {
 	t.Parallel()
-	s := sameError{memstore.New(), &driver.Error{Lasting: true, Store: "s", Answered: true, Unapplied: true, Err: errors.New("no")}}
-	before := *s.err
+	same := &driver.Error{Lasting: true, Store: "s", Answered: true, Unapplied: true, Err: errors.New("no")}
+	before := *same
+	s := fault.Hooks{OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) { return driver.Row{}, false, same }}
 	l, err := lock.New(s, &lock.Options{Logger: discard})
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +142,8 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if *s.err != before {
-		t.Errorf("the store's own error became %+v", s.err)
+	if *same != before {
+		t.Errorf("the store's own error became %+v", same)
 	}
 }
 
@@ -190,18 +171,16 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	}
 }
 
-// panicsOnRelease is a store whose Release panics.
-type panicsOnRelease struct{ driver.Store }
-
-func (panicsOnRelease) Settle(context.Context, *driver.Settlement) (driver.Row, bool, error) {
-	panic("store")
+// panicsOnRelease returns a store whose Settle panics.
+func panicsOnRelease() driver.Store {
+	return fault.Hooks{Store: memstore.New(), OnSettle: func(context.Context, *driver.Settlement) (driver.Row, bool, error) { panic("store") }}
 }
 
 // TestStoreThatPanics shows that the panic reaches the caller, and that the
 // deferred release does not wait for the completion that panicked.
 func TestStoreThatPanics(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(panicsOnRelease{memstore.New()}, &lock.Options{Logger: discard})
+		l, err := lock.New(panicsOnRelease(), &lock.Options{Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +216,7 @@ func TestLogValueWithoutAKey(t *testing.T) {
 // count as one.
 func TestCompleteAfterStorePanicked(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(panicsOnRelease{memstore.New()}, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard})
+		l, err := lock.New(panicsOnRelease(), &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,6 @@ import (
 // limited is a store that takes only so many writes per second, with a burst of
 // one second, as a DynamoDB table does. It may also have an outage.
 type limited struct {
-	driver.Store
 	rate   float64
 	outage outage // nil if there is none
 
@@ -65,20 +64,12 @@ func (s *limited) take(ctx context.Context) error {
 	return nil
 }
 
-func (s *limited) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c // as it was sent
+// meet is what becomes of a request.
+func (s *limited) meet(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
 	if err := s.take(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
-	row, ok, err := s.Store.Acquire(context.WithoutCancel(ctx), &claim)
-	return row, ok, errors.Join(err, ctx.Err())
-}
-
-func (s *limited) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	if err := s.take(ctx); err != nil {
-		return driver.Row{}, false, err
-	}
-	row, ok, err := s.Store.Settle(context.WithoutCancel(ctx), t)
+	row, ok, err := r.Send(context.WithoutCancel(ctx))
 	return row, ok, errors.Join(err, ctx.Err())
 }
 
@@ -96,9 +87,10 @@ type loadResult struct {
 // event at a time, or all share one, as the records of a batch do.
 func offer(times float64, shared bool, o outage) loadResult {
 	const rate, seconds = 400, 10
-	s := &limited{Store: memstore.New(), rate: rate, tokens: rate, outage: o, began: time.Now(), last: time.Now()}
+	rows := memstore.New()
+	s := &limited{rate: rate, tokens: rate, outage: o, began: time.Now(), last: time.Now()}
 	newLocker := func() *lock.Locker {
-		l, err := lock.New(s, &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
+		l, err := lock.New(fault.Hooks{Store: rows, Each: s.meet}, &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
 		if err != nil {
 			panic(err)
 		}

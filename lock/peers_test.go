@@ -309,7 +309,7 @@ func TestOwnLockIsNotAnothers(t *testing.T) { // F1
 				var plan fault.Script
 				var late fault.Kept
 				store := memstore.New()
-				l := newLocker(t, fault.NewStore(&refusesOwn{Store: store}, &plan, &late), lock.Options{})
+				l := newLocker(t, fault.NewStore(refusesOwn(store), &plan, &late), lock.Options{})
 				plan.Plan(fault.Acquire, f)
 				lk, err := l.Acquire(t.Context(), resource)
 				if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 func TestWaitUntilReleased(t *testing.T) {
@@ -188,87 +187,52 @@ func TestLostAnswerWithoutDetail(t *testing.T) { // F6
 	})
 }
 
-// outdated refuses the first claim with a row that would grant it, as a store
-// that read an earlier state does.
-type outdated struct {
-	driver.Store
-	claims int
-}
-
-func (s *outdated) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	if s.claims++; s.claims == 1 {
-		return driver.Row{Stamp: c.Stamp.Add(-time.Second)}, false, nil
-	}
-	return s.Store.Acquire(ctx, c)
-}
-
-// TestRefusalThatJudgeWouldGrant shows that such a claim is sent again
-// immediately.
+// TestRefusalThatJudgeWouldGrant shows that a claim is sent again immediately if
+// it is refused with a row that would grant it, as by a store that read an
+// earlier state.
 func TestRefusalThatJudgeWouldGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		s := &outdated{Store: f.faulty.Store}
-		f.faulty.Store = s
+		store, claims := f.faulty.Store, 0
+		f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			if claims++; claims == 1 {
+				return driver.Row{Stamp: c.Stamp.Add(-time.Second)}, false, nil
+			}
+			return store.Acquire(ctx, c)
+		}}
 		start := time.Now()
 		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-		if d := time.Since(start); s.claims != 2 || d > 25*time.Millisecond {
-			t.Errorf("%d claims in %v, want 2 within 25ms", s.claims, d)
+		if d := time.Since(start); claims != 2 || d > 25*time.Millisecond {
+			t.Errorf("%d claims in %v, want 2 within 25ms", claims, d)
 		}
 		_ = lk.Release()
 	})
-}
-
-// scripted refuses the first four claims because the name is held, and the
-// fifth because its stamp is too old: the name was acquired and released since
-// the claim was dated. It passes on the others.
-type scripted struct {
-	*memstore.Store
-	asked []time.Time
-}
-
-func (s *scripted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	s.asked = append(s.asked, time.Now())
-	switch n := len(s.asked); {
-	case n <= 4:
-		return driver.Row{Token: "other", Stamp: c.Now.Add(-time.Millisecond), Until: c.Now.Add(time.Minute)}, false, nil
-	case n == 5:
-		return driver.Row{Stamp: c.Stamp.Add(time.Millisecond)}, false, nil
-	}
-	return s.Store.Acquire(ctx, c)
 }
 
 // TestWaiterWithOldStamp shows that a waiter asks again immediately if the name
 // is free and only its stamp is too old, however long its pauses were before.
 func TestWaiterWithOldStamp(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{Store: memstore.New()}
 		f := newFixture(t)
-		f.faulty.Store = s
+		var asked []time.Time
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			asked = append(asked, time.Now())
+			switch n := len(asked); {
+			case n <= 4: // held
+				return driver.Row{Token: "other", Stamp: c.Now.Add(-time.Millisecond), Until: c.Now.Add(time.Minute)}, false, nil
+			case n == 5: // acquired and released since the claim was dated
+				return driver.Row{Stamp: c.Stamp.Add(time.Millisecond)}, false, nil
+			}
+			return store.Acquire(ctx, c)
+		}}
 		if err := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Do(t.Context(), resource, nothing); err != nil {
 			t.Fatal(err)
 		}
-		if gap := s.asked[5].Sub(s.asked[4]); gap > 25*time.Millisecond {
+		if gap := asked[5].Sub(asked[4]); gap > 25*time.Millisecond {
 			t.Errorf("the name was free, and the waiter slept %v", gap)
 		}
 	})
-}
-
-// behind refuses the first claims because their stamp is not above the row's,
-// which rises by a millisecond each time, or stays.
-type behind struct {
-	driver.Store
-	refusals int
-	rise     time.Duration
-	stamps   []time.Time
-}
-
-func (s *behind) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	s.stamps = append(s.stamps, c.Stamp)
-	if n := len(s.stamps); n <= s.refusals {
-		row := driver.Row{Stamp: s.stamps[0].Add(time.Minute + time.Duration(n)*s.rise)}
-		return row, false, nil
-	}
-	return s.Store.Acquire(ctx, c)
 }
 
 // TestStampIsRaised shows that a free name whose stamp is above the claim's is
@@ -279,12 +243,19 @@ func TestStampIsRaised(t *testing.T) { // F3, F14
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				s := &behind{Store: f.faulty.Store, refusals: 3, rise: rise}
-				f.faulty.Store = s
+				var stamps []time.Time
+				store := f.faulty.Store
+				f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+					stamps = append(stamps, c.Stamp)
+					if n := len(stamps); n <= 3 {
+						return driver.Row{Stamp: stamps[0].Add(time.Minute + time.Duration(n)*rise)}, false, nil
+					}
+					return store.Acquire(ctx, c)
+				}}
 				lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-				for i := 1; i < len(s.stamps); i++ {
-					if !s.stamps[i].After(s.stamps[i-1]) {
-						t.Errorf("claim %d has the stamp %v, which is not above %v", i+1, s.stamps[i], s.stamps[i-1])
+				for i := 1; i < len(stamps); i++ {
+					if !stamps[i].After(stamps[i-1]) {
+						t.Errorf("claim %d has the stamp %v, which is not above %v", i+1, stamps[i], stamps[i-1])
 					}
 				}
 				_ = lk.Release()
@@ -303,26 +274,17 @@ func TestRefusedAgainAndAgain(t *testing.T) { // F14
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				s := &unwilling{Store: f.faulty.Store, stamp: c.stamp}
-				f.faulty.Store = s
-				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isHeld(err) || s.claims != 4 {
-					t.Errorf("got %v after %d claims, want a HeldError after 4", err, s.claims)
+				claims := 0
+				f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnAcquire: func(_ context.Context, claim *driver.Claim) (driver.Row, bool, error) {
+					claims++
+					return driver.Row{Stamp: claim.Stamp.Add(c.stamp)}, false, nil // nobody holds it
+				}}
+				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isHeld(err) || claims != 4 {
+					t.Errorf("got %v after %d claims, want a HeldError after 4", err, claims)
 				}
 			})
 		})
 	}
-}
-
-// unwilling refuses every claim with a row that nobody holds.
-type unwilling struct {
-	driver.Store
-	stamp  time.Duration // of the row, after the claim's
-	claims int
-}
-
-func (s *unwilling) Acquire(_ context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	s.claims++
-	return driver.Row{Stamp: c.Stamp.Add(s.stamp)}, false, nil
 }
 
 // TestMutexHasNoDuplicates shows that a key without an Event is held by another

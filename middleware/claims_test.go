@@ -7,30 +7,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
-
-// hinted is a store that notes how many claims each request may have company
-// of.
-type hinted struct {
-	driver.Store
-	claims chan int
-}
-
-// Acquire implements driver.Store.
-func (s *hinted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	s.claims <- invocation.BatchOf(ctx).Claims
-	return s.Store.Acquire(ctx, c)
-}
-
-// Settle implements driver.Store.
-func (s *hinted) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	s.claims <- invocation.BatchOf(ctx).Claims
-	return s.Store.Settle(ctx, t)
-}
 
 // TestBatchTellsHowManyClaims shows that a store knows how many claims and
 // releases may come at the same time: not more than records that wait for none.
@@ -50,13 +32,17 @@ func TestBatchTellsHowManyClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := &hinted{memstore.New(), make(chan int, 2*len(c.messages))}
+			claims := make(chan int, 2*len(c.messages))
+			store := fault.Hooks{Store: memstore.New(), Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+				claims <- invocation.BatchOf(ctx).Claims
+				return r.Send(ctx)
+			}}
 			runs := &runLog{}
 			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, middleware.Store(store), noLog, middleware.Concurrency(c.concurrency))
 			r, err := h(t.Context(), sqsBatch(c.messages...))
 			wantReturned(t, r, err)
-			close(store.claims)
-			for got := range store.claims {
+			close(claims)
+			for got := range claims {
 				if got != c.want {
 					t.Errorf("a request may have the company of %d, want %d", got, c.want)
 				}

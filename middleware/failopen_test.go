@@ -22,7 +22,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
-	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // createTables creates a lock table, and a table with another partition key.
@@ -131,16 +130,6 @@ func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	f.want(t, lock.OutcomeRefused) // by its caller: the store was not asked
 }
 
-// refusingStore fails every acquire with err.
-type refusingStore struct {
-	driver.Store
-	err error
-}
-
-func (s refusingStore) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
-	return driver.Row{}, false, s.err
-}
-
 // TestFailOpenAsksWhatTheStoreSays shows which errors of a store mean that it
 // gave no answer: those that are temporary without an answer, and those that
 // the store did not classify.
@@ -161,8 +150,9 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) { // F13, F57
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ran := false
+				store := fault.Hooks{OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) { return driver.Row{}, false, c.err }}
 				h := middleware.WithLock(byOrder, func(context.Context, order) error { ran = true; return nil }, middleware.FailOpen(),
-					middleware.Store(refusingStore{memstore.New(), c.err}), noLog)
+					middleware.Store(store), noLog)
 				if err := h(t.Context(), order{ID: "1"}); ran != c.runs || ran != (err == nil) {
 					t.Errorf("ran: %v, want %v; %v", ran, c.runs, err)
 				}

@@ -13,26 +13,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
-
-// slowRenewal is a store whose renewals take 2 s, also if their context ends,
-// so that one is in progress when the handler ends.
-type slowRenewal struct {
-	*memstore.Store
-	running, begun atomic.Int32
-}
-
-func (s *slowRenewal) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	s.begun.Add(1)
-	s.running.Add(1)
-	defer s.running.Add(-1)
-	time.Sleep(2 * time.Second)
-	return s.Store.Renew(ctx, r)
-}
 
 // TestNoGoroutineOutlivesTheInvocation shows that the invocation waits for the
 // last renewal. Lambda would freeze a goroutine that is left, and thaw it in a
@@ -85,12 +71,20 @@ func TestNoGoroutineOutlivesTheInvocation(t *testing.T) { // F17
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := &slowRenewal{Store: memstore.New()}
+				var running, begun atomic.Int32
+				rows := memstore.New()
+				store := fault.Hooks{Store: rows, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+					begun.Add(1)
+					running.Add(1)
+					defer running.Add(-1)
+					time.Sleep(2 * time.Second) // also if ctx ends: one is in progress when the handler ends
+					return rows.Renew(ctx, r)
+				}}
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				run(ctx, newFixture().options(middleware.Store(store), middleware.Heartbeat(9*time.Second)))
-				if n := store.running.Load(); n != 0 || store.begun.Load() == 0 {
-					t.Errorf("%d of %d renewals are in progress after the invocation", n, store.begun.Load())
+				if n := running.Load(); n != 0 || begun.Load() == 0 {
+					t.Errorf("%d of %d renewals are in progress after the invocation", n, begun.Load())
 				}
 			})
 		})

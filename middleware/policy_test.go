@@ -45,17 +45,6 @@ func TestHeldPolicies(t *testing.T) {
 	}
 }
 
-// lastClaim ends the caller's context while it answers a claim.
-type lastClaim struct {
-	driver.Store
-	end context.CancelFunc
-}
-
-func (s lastClaim) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	defer s.end()
-	return s.Store.Acquire(ctx, c)
-}
-
 // TestHeldPolicyOfAnEndedInvocation shows that the policy counts although the
 // caller's context has ended by the time the store has answered.
 func TestHeldPolicyOfAnEndedInvocation(t *testing.T) {
@@ -64,7 +53,11 @@ func TestHeldPolicyOfAnEndedInvocation(t *testing.T) {
 	holder := f.acquireElsewhere(t, lock.Key{Name: "orders"})
 	defer func() { _ = holder.Release() }()
 	ctx, cancel := context.WithCancel(t.Context())
-	f.faulty.Store = lastClaim{f.faulty.Store, cancel}
+	store := f.faulty.Store
+	f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		defer cancel()
+		return store.Acquire(ctx, c)
+	}}
 	h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "ran", nil },
 		f.options(middleware.OnHeld(middleware.Respond("in progress")))...)
 	if out, err := h(ctx, order{ID: "1"}); out != "in progress" || err != nil {

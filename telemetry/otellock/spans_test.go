@@ -38,11 +38,15 @@ func attributes(s tracetest.SpanStub) map[string]string {
 func TestSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
+		slow := fault.Hooks{Store: memstore.New(), Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+			time.Sleep(20 * time.Millisecond)
+			return r.Send(ctx)
+		}}
 		ctx, invocation := f.invocation(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{TenantID: "t1"}))
 		h := middleware.WithLock(keyfuncs.Once(keyfuncs.ByField(func(id string) string { return id })), func(context.Context, string) error {
 			time.Sleep(time.Second)
 			return nil
-		}, append([]middleware.Option{middleware.Observe(late)}, f.with(middleware.Store(slow{memstore.New()}))...)...)
+		}, append([]middleware.Option{middleware.Observe(late)}, f.with(middleware.Store(slow))...)...)
 		began := time.Now()
 		if err := h(ctx, "order-1"); err != nil {
 			t.Fatal(err)
@@ -82,19 +86,6 @@ func TestSpans(t *testing.T) {
 
 // late is an observer that lets the next one wait for a second.
 func late(context.Context, lock.Observation) { time.Sleep(time.Second) }
-
-// slow answers after 20 ms.
-type slow struct{ driver.Store }
-
-func (s slow) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	time.Sleep(20 * time.Millisecond)
-	return s.Store.Acquire(ctx, c)
-}
-
-func (s slow) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	time.Sleep(20 * time.Millisecond)
-	return s.Store.Settle(ctx, t)
-}
 
 // TestLink shows that the span of a refused duplicate links to the run that is
 // doing the work, and says how to find it.
