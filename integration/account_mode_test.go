@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -36,10 +37,7 @@ func fakeAccount(t *testing.T) *awsAccount {
 	} {
 		t.Setenv(name, value)
 	}
-	a, err := openAccount(t.Context(), ownTable, bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(openAccount(t.Context(), ownTable, bucket))(t)
 	t.Cleanup(a.transport.CloseIdleConnections)
 	a.put(t, strangerTable, ownTag, "others")
 	return a
@@ -57,14 +55,8 @@ func (a *awsAccount) put(t *testing.T, name, tag, value string) {
 // left returns the names of tables and objects.
 func (a *awsAccount) left(t *testing.T) (tables, objects []string) {
 	t.Helper()
-	list, err := a.dynamodb.ListTables(t.Context(), &dynamodb.ListTablesInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	contents, err := a.s3.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &a.bucket})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(a.dynamodb.ListTables(t.Context(), &dynamodb.ListTablesInput{}))(t)
+	contents := expect.Value(a.s3.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &a.bucket}))(t)
 	for _, v := range contents.Versions {
 		objects = append(objects, aws.ToString(v.Key))
 	}
@@ -107,9 +99,7 @@ func TestAccount(t *testing.T) {
 // one name, with the tag, and that no request reaches those of others.
 func TestGateway(t *testing.T) {
 	a := fakeAccount(t)
-	if err := errors.Join(a.checkTables(t.Context()), a.checkBucket(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, errors.Join(a.checkTables(t.Context()), a.checkBucket(t.Context())))
 	for range 2 {
 		tables := a.gateway("dynamodb").forTest(t)
 		newTable(t, tables)
@@ -126,9 +116,7 @@ func TestGateway(t *testing.T) {
 		}
 	}
 	for _, name := range tables {
-		if err := a.deleteLeft(t.Context(), name, time.Now().Add(time.Minute)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, a.deleteLeft(t.Context(), name, time.Now().Add(time.Minute)))
 	}
 	if tables, _ := a.left(t); !slices.Equal(tables, []string{strangerTable}) {
 		t.Errorf("the tables of the tests have no tag: %v", tables)
@@ -164,13 +152,9 @@ func TestLeftovers(t *testing.T) {
 		t.Helper()
 		tables, _ := a.left(t)
 		for _, name := range tables {
-			if err := a.deleteLeft(t.Context(), name, before); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, a.deleteLeft(t.Context(), name, before))
 		}
-		if err := a.deleteObjects(t.Context(), "", before); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, a.deleteObjects(t.Context(), "", before))
 	}
 	sweep(time.Now().Add(-leftAfter))
 	if tables, objects := a.left(t); len(tables) != len(keep)+1 || len(objects) != len(keep)+1 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // BenchmarkColdStart measures the time from the start of a process to its first
@@ -85,9 +86,7 @@ func (p *starter) start(b *testing.B, s servers.Server, home string) (wall, cpu 
 		b.Fatal(err)
 	}
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	expect.Must(b, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	wall = time.Since(began)
 	if err != nil || line != "locked\n" {
@@ -101,9 +100,6 @@ func (p *starter) start(b *testing.B, s servers.Server, home string) (wall, cpu 
 
 func size(b *testing.B, path string) int64 {
 	b.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := expect.Value(os.Stat(path))(b)
 	return info.Size()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -66,10 +67,7 @@ func newerItem(t *testing.T, p place, name string) {
 func newerHash(t *testing.T, p place, name string) {
 	written := 0
 	for _, endpoint := range p.Endpoints {
-		client, err := newRedis(endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := expect.Value(newRedis(endpoint))(t)
 		if err := client.HSet(t.Context(), "lambdalock:"+name, "rowFormat", "2").Err(); err != nil {
 			t.Log(err) // the node that is down
 		} else {
@@ -86,10 +84,7 @@ func newerObject(t *testing.T, p place, name string) {
 	w := newWire(0)
 	defer w.next.CloseIdleConnections()
 	client, key := newS3(p.Endpoints[0], w), aws.String("locks/"+objectstore.Key(name))
-	got, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: key}))(t)
 	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: key, Body: bytes.NewReader(newerJSON(t, got.Body))}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,15 +93,9 @@ func newerObject(t *testing.T, p place, name string) {
 func newerBlob(t *testing.T, p place, name string) {
 	w := newWire(0)
 	defer w.next.CloseIdleConnections()
-	locks, err := newContainer(p.Endpoints[0], w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks := expect.Value(newContainer(p.Endpoints[0], w))(t)
 	client := locks.NewBlockBlobClient("locks/" + objectstore.Key(name))
-	got, err := client.DownloadStream(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(client.DownloadStream(t.Context(), nil))(t)
 	if _, err := client.UploadBuffer(t.Context(), newerJSON(t, got.Body), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +108,9 @@ func newerJSON(t *testing.T, body io.ReadCloser) []byte {
 	var row map[string]any
 	d := json.NewDecoder(body)
 	d.UseNumber() // a fence does not fit in a float64
-	if err := d.Decode(&row); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, d.Decode(&row))
 	row["rowFormat"] = 2
-	text, err := json.Marshal(row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(json.Marshal(row))(t)
 	return text
 }
 

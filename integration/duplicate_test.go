@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -52,9 +53,7 @@ func rawRefusal(ctx context.Context, b *testing.B, s servers.Server, delay time.
 	b.Cleanup(w.next.CloseIdleConnections)
 	raw := rawLock{newClient(s.Endpoint, w)}
 	name := "raw/" + rand.Text()
-	if err := raw.acquire(ctx, name, rand.Text(), time.Hour); err != nil {
-		b.Fatal(err)
-	}
+	expect.Must(b, raw.acquire(ctx, name, rand.Text(), time.Hour))
 	return &contestant{name: "raw SDK, refused", wire: w, run: func(int) error {
 		err := raw.acquire(ctx, name, rand.Text(), time.Hour)
 		if !errors.As(err, new(*types.ConditionalCheckFailedException)) {
@@ -81,9 +80,7 @@ func heldDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay ti
 
 func completedDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration) *contestant {
 	return duplicate(ctx, b, s, delay, "WithLock, completed", func(h func(context.Context, lock.Key) error, k lock.Key, l *lock.Locker) func(int) error {
-		if err := l.Do(ctx, k, nothing); err != nil {
-			b.Fatal(err)
-		}
+		expect.Must(b, l.Do(ctx, k, nothing))
 		return func(int) error { return h(ctx, k) }
 	})
 }

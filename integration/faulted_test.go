@@ -17,6 +17,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -96,9 +97,7 @@ func contendUnderFaults(t *testing.T, b backend, total, waiters, count int, seed
 	if want := each * faultedProcesses; len(r.holds) != want {
 		t.Errorf("%d holds, want %d", len(r.holds), want)
 	}
-	if err := locktest.CheckHistory(r.holds); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, locktest.CheckHistory(r.holds))
 	if result != porcupine.Ok {
 		t.Errorf("the history is %s:\n%s", result, dispute(history))
 	}
@@ -123,10 +122,7 @@ func testSeed(t *testing.T) uint64 {
 	if s == "" {
 		return rand.Uint64N(1_000_000)
 	}
-	seed, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed := expect.Value(strconv.ParseUint(s, 10, 64))(t)
 	return seed
 }
 

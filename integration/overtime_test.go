@@ -17,6 +17,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
@@ -130,16 +131,11 @@ func TestTimedOutHandlersLiveOn(t *testing.T) {
 		}
 		var deliveries sync.WaitGroup
 		for i := range events {
-			payload, err := json.Marshal(overtimeEvent{Name: fmt.Sprint("name", i/2), ID: fmt.Sprint("event", i)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			payload := expect.Value(json.Marshal(overtimeEvent{Name: fmt.Sprint("name", i/2), ID: fmt.Sprint("event", i)}))(t)
 			deliveries.Go(func() { deliverUntilAcknowledged(t, platform, payload) })
 		}
 		deliveries.Wait()
-		if err := platform.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, platform.Close())
 		checkOvertime(t, lines, events)
 	})
 }

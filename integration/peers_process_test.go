@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 )
 
@@ -115,10 +116,7 @@ func startPeers(b *testing.B, s servers.Server, lease time.Duration, tools []too
 // the wire loses breaks the connection.
 func proxyTo(b *testing.B, s servers.Server, w *wire) string {
 	b.Helper()
-	u, err := url.Parse(s.Endpoint)
-	if err != nil {
-		b.Fatal(err)
-	}
+	u := expect.Value(url.Parse(s.Endpoint))(b)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Transport: w, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
@@ -140,17 +138,9 @@ func (p *peer) launch(b *testing.B) *process {
 		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_LAMBDA_FUNCTION_NAME=peers",
 	}, p.program.env...)
 	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	stdout := expect.Value(cmd.StdoutPipe())(b)
+	stdin := expect.Value(cmd.StdinPipe())(b)
+	expect.Must(b, cmd.Start())
 	b.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has killed it
 	q := &process{name: p.tool.name, cmd: cmd, stdin: stdin, lines: json.NewDecoder(stdout)}
 	q.runtime = q.read(b).Runtime

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -24,17 +25,12 @@ func TestKilledHolder(t *testing.T) {
 		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
 		var held heldLine
 		holder.read(&held)
-		if err := holder.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, holder.cmd.Process.Kill())
 		_ = holder.cmd.Wait() // it was killed
 
 		seen := &observed{}
 		locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Minute, Observe: seen.add})
-		lk, err := locker.Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(locker.Acquire(t.Context(), key))(t)
 		defer func() { _ = lk.Release() }()
 		late := time.Since(held.Until)
 		t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.OutcomeTakenOver).Requests)
@@ -63,22 +59,15 @@ func TestStoppedHolder(t *testing.T) {
 		var held, renewed heldLine
 		holder.read(&held)
 		holder.read(&renewed) // it is alive, and its heartbeat works
-		if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
 
 		locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute})
-		lk, err := locker.Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(locker.Acquire(t.Context(), key))(t)
 		if early := time.Until(renewed.Until); early > 0 {
 			t.Errorf("taken over %v before the end of the renewed lease", early)
 		}
 		before := readRow(t, store, key)
-		if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, holder.cmd.Process.Signal(syscall.SIGCONT))
 		var end endLine
 		for !end.Ended {
 			holder.read(&end) // renewals that were under way come first
@@ -86,9 +75,7 @@ func TestStoppedHolder(t *testing.T) {
 		if !end.CauseLost || !end.CompleteLost {
 			t.Errorf("context ended with ErrLost: %v; Complete returned ErrLost: %v; want both: %+v", end.CauseLost, end.CompleteLost, end)
 		}
-		if err := holder.cmd.Wait(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, holder.cmd.Wait())
 		b.wantSame(t, before, readRow(t, store, key))
 		if err := lk.Complete(); err != nil {
 			t.Errorf("successor's Complete: %v", err)
@@ -103,10 +90,7 @@ func TestShortLease(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
-		first, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := expect.Value(newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key))(t)
 		<-first.Context().Done()
 		if left := time.Until(first.Lease().Until); left <= 0 {
 			t.Errorf("the context ended %v after the lease", -left)
@@ -114,18 +98,13 @@ func TestShortLease(t *testing.T) {
 		if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("the context ended with %v, want ErrLost", cause)
 		}
-		second, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := expect.Value(newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Acquire(t.Context(), key))(t)
 		before := readRow(t, store, key)
 		if err := first.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late Complete: %v, want ErrLost", err)
 		}
 		b.wantSame(t, before, readRow(t, store, key))
-		if err := second.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, second.Release())
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
@@ -40,10 +41,7 @@ func TestRedisTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := servers.Redis(t, durable...)
-			client, err := newRedis(s.Endpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := expect.Value(newRedis(s.Endpoint))(t)
 			t.Cleanup(func() { _ = client.Close() })
 			passThroughTrouble(t, place{"redis", []string{s.Endpoint}}, func() error { return trouble(t.Context(), &s, client) })
 		})
@@ -91,9 +89,7 @@ func passThroughTrouble(t *testing.T, p place, trouble func() error) {
 		workers.Go(func() {
 			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
 				h := locktest.Hold{Name: fmt.Sprint("passed/", n%3), Holder: fmt.Sprint("worker ", i)}
-				if err := workUnder(locker, &h, lossyLease); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, workUnder(locker, &h, lossyLease))
 				mu.Lock()
 				holds = append(holds, h)
 				mu.Unlock()
@@ -105,9 +101,7 @@ func passThroughTrouble(t *testing.T, p place, trouble func() error) {
 	}
 	troubles.Go(func() {
 		for range tenth {
-			if err := trouble(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, trouble())
 		}
 	})
 	workers.Wait()
@@ -116,7 +110,5 @@ func passThroughTrouble(t *testing.T, p place, trouble func() error) {
 	if len(holds) != total {
 		t.Errorf("%d holds, want %d", len(holds), total)
 	}
-	if err := locktest.CheckHistory(holds); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, locktest.CheckHistory(holds))
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 )
@@ -112,14 +113,8 @@ func newRedriveTest(t *testing.T, path, suffix string) *redriveTest {
 	memory := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: memory.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	store, err := redisstore.New(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	locker, err := lock.New(store, &lock.Options{Namespace: "orders", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := expect.Value(redisstore.New(client))(t)
+	locker := expect.Value(lock.New(store, &lock.Options{Namespace: "orders", Logger: slog.New(slog.DiscardHandler)}))(t)
 	r := &redriveTest{
 		t: t, path: path, suffix: suffix, locker: locker, store: "redis://" + memory.Addr(), runs: map[string]int{}, receipts: map[string]bool{},
 		client: sqs.New(sqs.Options{Region: servers.Region, BaseEndpoint: aws.String(moto.Endpoint), Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}),
@@ -135,10 +130,7 @@ func (r *redriveTest) queue(name string) string {
 	if r.suffix != "" {
 		in.Attributes["FifoQueue"] = "true"
 	}
-	out, err := r.client.CreateQueue(r.t.Context(), in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	out := expect.Value(r.client.CreateQueue(r.t.Context(), in))(r.t)
 	return *out.QueueUrl
 }
 
@@ -168,17 +160,12 @@ func (r *redriveTest) fill() {
 			}
 			in.Entries = nil
 		}
-		lk, err := r.locker.Acquire(r.t.Context(), lock.Key{Name: m.Order, Event: m.Order})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		lk := expect.Value(r.locker.Acquire(r.t.Context(), lock.Key{Name: m.Order, Event: m.Order}))(r.t)
 		end := lk.Release
 		if i%3 == 0 {
 			end, r.runs[m.Order] = lk.Complete, 1
 		}
-		if err := end(); err != nil {
-			r.t.Fatal(err)
-		}
+		expect.Must(r.t, end())
 	}
 }
 
@@ -279,18 +266,13 @@ func (r *redriveTest) handle() {
 	r.t.Helper()
 	last := map[int]int{}
 	for {
-		out, err := r.client.ReceiveMessage(r.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &r.source, MaxNumberOfMessages: 10, VisibilityTimeout: 600})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		out := expect.Value(r.client.ReceiveMessage(r.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &r.source, MaxNumberOfMessages: 10, VisibilityTimeout: 600}))(r.t)
 		if len(out.Messages) == 0 {
 			break
 		}
 		for _, got := range out.Messages {
 			var m deadLetter
-			if err := json.Unmarshal([]byte(*got.Body), &m); err != nil {
-				r.t.Fatal(err)
-			}
+			expect.Must(r.t, json.Unmarshal([]byte(*got.Body), &m))
 			r.deliver(&m)
 			if at, ok := last[m.Group]; r.suffix != "" && ok && at >= m.Place {
 				r.t.Errorf("group %d: place %d comes after %d", m.Group, m.Place, at)
@@ -318,7 +300,5 @@ func (r *redriveTest) deliver(m *deadLetter) {
 		r.t.Fatal(err)
 	}
 	r.runs[m.Order]++
-	if err := lk.Complete(); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.Must(r.t, lk.Complete())
 }

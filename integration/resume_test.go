@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -58,22 +59,18 @@ func TestHandOverToAnotherProcess(t *testing.T) {
 		}
 		var fence int64
 		var handle lock.Ticket
-		if err := locker.Do(t.Context(), key, func(ctx context.Context) (err error) {
+		expect.Must(t, locker.Do(t.Context(), key, func(ctx context.Context) (err error) {
 			handle, err = lock.HandOver(ctx, 10*time.Minute)
 			fence = handle.Fence
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		wantHeld("after the hand-over")
 
 		var line resumedLine
 		do := task{Place: p, Who: "the one that is killed", Handle: handle, Options: childOptions{Heartbeat: 10 * time.Second}}
 		first := startChild(t, "resume", do)
 		first.read(&line)
-		if err := first.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, first.cmd.Process.Kill())
 		_ = first.cmd.Wait() // it was killed
 		wantHeld("after the kill")
 
@@ -84,12 +81,8 @@ func TestHandOverToAnotherProcess(t *testing.T) {
 			t.Errorf("resumed with fence %d, want that of the hand-over, %d, or more", line.Fence, fence)
 		}
 		wantHeld("while it is resumed")
-		if err := json.NewEncoder(second.stdin).Encode(line); err != nil {
-			t.Fatal(err)
-		}
-		if err := second.cmd.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.NewEncoder(second.stdin).Encode(line))
+		expect.Must(t, second.cmd.Wait())
 		var completed *lock.CompletedError
 		if _, err := stranger.Acquire(t.Context(), key); !errors.As(err, &completed) || string(completed.Result) != `"done"` {
 			t.Errorf("a duplicate afterwards: %v, want a *lock.CompletedError with the result", err)

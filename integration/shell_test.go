@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestShell runs the tasks of examples/shell with the command that users
@@ -42,9 +43,7 @@ func TestShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := hello.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, hello.Start())
 	lines := bufio.NewReader(stdout)
 	if line, err := lines.ReadString('\n'); line != "Hello begins\n" {
 		t.Fatal(line, err)
@@ -65,9 +64,7 @@ func TestShell(t *testing.T) {
 		t.Errorf("another task: %v, output %q", err, out)
 	}
 
-	if err := stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, stdin.Close())
 	rest, _ := io.ReadAll(lines) // to its end
 	if err := hello.Wait(); err != nil || string(rest) != "Hello ends\n" {
 		t.Errorf("the first run: %v, output %q", err, rest)

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
@@ -100,9 +101,7 @@ func simulatedTable(t *testing.T, h *simulation.History) func(uint64) driver.Sto
 	client := func(id uint64) *dynamodb.Client {
 		return newClient("http://dynamodb", inProcess(server, fault.DynamoDB, h, id))
 	}
-	if err := dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), table))
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), table) }
 }
 
@@ -118,10 +117,7 @@ func simulatedRedis(t *testing.T, h *simulation.History) func(uint64) driver.Sto
 		})
 		t.Cleanup(func() { _ = client.Close() })
 		client.AddHook(hook{&wire{plan: h.Plan(id), late: h.Late}})
-		store, err := redisstore.New(client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := expect.Value(redisstore.New(client))(t)
 		return store
 	}
 }
@@ -129,9 +125,7 @@ func simulatedRedis(t *testing.T, h *simulation.History) func(uint64) driver.Sto
 // simulatedBucket makes a bucket of gofakes3.
 func simulatedBucket(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	backend := s3mem.New()
-	if err := backend.CreateBucket(bucket); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, backend.CreateBucket(bucket))
 	server := gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server()
 	return func(id uint64) driver.Store {
 		return s3store.New(newS3("http://s3", inProcess(server, fault.S3, h, id)), bucket, "locks/")
@@ -142,10 +136,7 @@ func simulatedBucket(t *testing.T, h *simulation.History) func(uint64) driver.St
 func simulatedContainer(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := fakeblob.New()
 	client := func(id uint64) *container.Client {
-		c, err := newContainer("http://azure", inProcess(server, fault.Azure, h, id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := expect.Value(newContainer("http://azure", inProcess(server, fault.Azure, h, id)))(t)
 		return c
 	}
 	if _, err := client(simulation.Watcher).Create(context.Background(), nil); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -134,9 +135,7 @@ func rowCycle(ctx context.Context, tb testing.TB, p place, w *wire) cycler {
 	others := lockedCycle(ctx, tb, p, newWire(0))
 	for i := range names {
 		names[i] = fmt.Sprint("row/", rand.Text())
-		if err := others(names[i]); err != nil {
-			tb.Fatal(err)
-		}
+		expect.Must(tb, others(names[i]))
 	}
 	var run cycler
 	i := 0
@@ -151,10 +150,7 @@ func rowCycle(ctx context.Context, tb testing.TB, p place, w *wire) cycler {
 
 func benchRedis(tb testing.TB, endpoint string, w *wire) *redis.Client {
 	tb.Helper()
-	c, err := newRedis(endpoint)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := expect.Value(newRedis(endpoint))(tb)
 	c.AddHook(hook{w})
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
@@ -224,10 +220,7 @@ func bareS3(ctx context.Context, _ testing.TB, p place, w *wire) cycler {
 
 // bareAzure does the same with a blob.
 func bareAzure(ctx context.Context, tb testing.TB, p place, w *wire) cycler {
-	c, err := newContainer(p.Endpoints[0], w)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := expect.Value(newContainer(p.Endpoints[0], w))(tb)
 	put := func(name string, condition blob.ModifiedAccessConditions) (blockblob.UploadResponse, error) {
 		return c.NewBlockBlobClient("bare/"+name).Upload(ctx, streaming.NopCloser(bytes.NewReader(objectBody)), &blockblob.UploadOptions{
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &condition},

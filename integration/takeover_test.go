@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -84,9 +85,7 @@ func afterCrash(b *testing.B, s servers.Server, arrive time.Duration) waited {
 		return waited{}
 	}
 	got := waited{time.Since(dead.Lease().Until), time.Since(asked), w.take()}
-	if err := lk.Release(); err != nil {
-		b.Error(err)
-	}
+	expect.OK(b, lk.Release())
 	return got
 }
 
@@ -130,13 +129,8 @@ func lostAnswer(ctx context.Context, b *testing.B, locker *lock.Locker, w *wire,
 	w.take()
 	plan.Plan("UpdateItem", fault.ApplyThenDrop)
 	began := time.Now()
-	lk, err := locker.Acquire(ctx, lock.Key{Name: "lost/" + rand.Text()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	lk := expect.Value(locker.Acquire(ctx, lock.Key{Name: "lost/" + rand.Text()}))(b)
 	took, sent := time.Since(began), w.take()
-	if err := lk.Release(); err != nil {
-		b.Fatal(err)
-	}
+	expect.Must(b, lk.Release())
 	return took, sent
 }

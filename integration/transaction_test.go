@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestTransactionsAlike sends the same transactions to every server, the
@@ -108,9 +109,7 @@ func TestTransactionsAlike(t *testing.T) {
 				}
 			}
 			var want map[string]any
-			if err := json.Unmarshal([]byte(items), &want); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal([]byte(items), &want))
 			for key, item := range want {
 				_, answer := post(t, s, "GetItem", `{"TableName":"aaa","Key":{"id":{"S":"`+key+`"}},"ConsistentRead":true}`)
 				if got := fmt.Sprint(answer["Item"]); got != fmt.Sprint(item) {
@@ -124,10 +123,7 @@ func TestTransactionsAlike(t *testing.T) {
 // post sends one request, without the SDK, which would refuse some of them.
 func post(t *testing.T, s servers.Server, operation, body string) (int, map[string]any) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, s.Endpoint, strings.NewReader(body)))(t)
 	for name, value := range map[string]string{
 		"X-Amz-Target": "DynamoDB_20120810." + operation, "Content-Type": "application/x-amz-json-1.0", "X-Amz-Date": "20261121T120000Z",
 		"Authorization": "AWS4-HMAC-SHA256 Credential=id/20261121/" + region + "/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0",
@@ -136,15 +132,10 @@ func post(t *testing.T, s servers.Server, operation, body string) (int, map[stri
 	}
 	rt := newTransport()
 	defer rt.CloseIdleConnections()
-	res, err := rt.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := expect.Value(rt.RoundTrip(r))(t)
 	defer res.Body.Close()
 	var answer map[string]any
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.NewDecoder(res.Body).Decode(&answer))
 	return res.StatusCode, answer
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
@@ -29,10 +30,7 @@ func packedLogs(data []byte, level int) (e events.CloudwatchLogsEvent) {
 
 func unpackedLogs(t testing.TB, e events.CloudwatchLogsEvent) events.CloudwatchLogsData {
 	t.Helper()
-	d, err := e.AWSLogs.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := expect.Value(e.AWSLogs.Parse())(t)
 	return d
 }
 
@@ -41,10 +39,7 @@ func logsWith(t *testing.T, change func(*events.CloudwatchLogsData)) (lock.Key, 
 	t.Helper()
 	d := unpackedLogs(t, load[events.CloudwatchLogsEvent](t, "cloudwatchlogs.json"))
 	change(&d)
-	b, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(d))(t)
 	return services.CloudWatchLogs(t.Context(), packedLogs(b, gzip.BestSpeed))
 }
 
@@ -122,10 +117,7 @@ func TestCloudWatchLogsErrors(t *testing.T) { // F26, F31
 
 func TestCloudWatchLogsTooLarge(t *testing.T) {
 	t.Parallel()
-	b, err := json.Marshal(unpackedLogs(t, load[events.CloudwatchLogsEvent](t, "cloudwatchlogs.json")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(unpackedLogs(t, load[events.CloudwatchLogsEvent](t, "cloudwatchlogs.json"))))(t)
 	bomb := func(size int) error {
 		padded := append(bytes.Repeat([]byte(" "), size-len(b)), b...)
 		_, err := services.CloudWatchLogs(t.Context(), packedLogs(padded, gzip.BestSpeed))

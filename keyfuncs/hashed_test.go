@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -32,10 +33,7 @@ func TestHashedKeysShowNothing(t *testing.T) { // F29
 			return lock.Key{Name: text, Event: text, Payload: text}, nil
 		}
 		hashes := []keyfuncs.Func[string]{keyfuncs.Hash(plain), keyfuncs.HMAC(plain, []byte("a secret of 16 bytes"))}
-		key, err := hashes[n%len(hashes)](t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := expect.Value(hashes[n%len(hashes)](t.Context(), text))(t)
 		for _, line := range useAsKey(t, key) {
 			for _, own := range []string{text[:12], text[len(text)-12:]} { // what is between may be in any text
 				if part, found := hostile.Shows(line, own); found {
@@ -63,10 +61,7 @@ func useAsKey(t *testing.T, key lock.Key) []string {
 		return row, ok, err
 	}}
 	var plan fault.Script
-	l, err := lock.New(fault.NewStore(hooks, &plan, &fault.Kept{}), &lock.Options{Logger: slog.New(said), LogKeys: true, Lease: lock.FixedLease(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(fault.NewStore(hooks, &plan, &fault.Kept{}), &lock.Options{Logger: slog.New(said), LogKeys: true, Lease: lock.FixedLease(time.Minute)}))(t)
 	other := key
 	other.Payload += "other"
 	nothing := func(context.Context) error { return nil }

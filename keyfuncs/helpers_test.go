@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -16,19 +17,14 @@ import (
 // text returns an event of testdata.
 func text(t testing.TB, file string) string {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile("testdata/" + file))(t)
 	return string(b)
 }
 
 // decoded returns the event in a text.
 func decoded[E any](t testing.TB, text string) (e E) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(text), &e))
 	return e
 }
 
@@ -40,10 +36,7 @@ func load[E any](t testing.TB, file string) E {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(v))(t)
 	return string(b)
 }
 

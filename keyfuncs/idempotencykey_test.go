@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -138,10 +139,7 @@ func TestIdempotencyKeyFingerprint(t *testing.T) {
 // another payload or, where the body is base64 no more, an error.
 func fingerprints[E any](t *testing.T, file string, key keyfuncs.Func[E], changes map[string]func(*E)) {
 	t.Helper()
-	first, err := key(t.Context(), load[E](t, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Value(key(t.Context(), load[E](t, file)))(t)
 	for name, change := range changes {
 		t.Run(file+" "+name, func(t *testing.T) {
 			e := load[E](t, file)
@@ -158,10 +156,7 @@ func fingerprints[E any](t *testing.T, file string, key keyfuncs.Func[E], change
 // deliveries of one request do not count.
 func TestIdempotencyKeyKnowsTheSameRequest(t *testing.T) {
 	t.Parallel()
-	first, err := keyfuncs.IdempotencyKey(t.Context(), load[events.APIGatewayV2HTTPRequest](t, "apigateway-http.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Value(keyfuncs.IdempotencyKey(t.Context(), load[events.APIGatewayV2HTTPRequest](t, "apigateway-http.json")))(t)
 	for name, change := range map[string]func(*events.APIGatewayV2HTTPRequest){
 		"order of the query": func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "tag=a&notify=yes&tag=b" },
 		"escapes":            func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=%79es&tag=a&tag=b" },

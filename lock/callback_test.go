@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -60,10 +61,7 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 	case "holder":
 		o.Holder = func(context.Context) string { fail(); return "" }
 	}
-	l, err := lock.New(f.faulty, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(f.faulty, &o))(t)
 	switch at {
 	case lock.OutcomeTakenOver:
 		f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource) // and dies
@@ -111,14 +109,11 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 func TestPanicInHeartbeat(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l, err := lock.New(f.faulty, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
+		l := expect.Value(lock.New(f.faulty, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
 				panic("boom")
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		lk := f.mustAcquire(l, event("e1"))
 		time.Sleep(time.Minute)
 		if err := lk.Context().Err(); err != nil {
@@ -143,10 +138,7 @@ func TestPanicInHeartbeat(t *testing.T) { // F48
 func TestReleaseAfterAPanicIsRepeated(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l, err := lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("boom") }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("boom") }}))(t)
 		f.faulty.Plan(fault.Release, fault.Hang)
 		func() {
 			defer func() {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -37,10 +38,7 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 					f := newFixture(t)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					lk, err := f.locker(lock.Options{Lease: mode}).Acquire(ctx, resource)
-					if err != nil {
-						t.Fatal(err)
-					}
+					lk := expect.Value(f.locker(lock.Options{Lease: mode}).Acquire(ctx, resource))(t)
 					f.faulty.Always(fault.Renew, fault.DropBefore) // the holder cannot reach the store
 					stopped := make(chan time.Time, 1)
 					go func() {
@@ -50,10 +48,7 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 						}
 						stopped <- time.Now()
 					}()
-					other, err := skewed(f.locker(lock.Options{MaxWait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
-					if err != nil {
-						t.Fatal(err)
-					}
+					other := expect.Value(skewed(f.locker(lock.Options{MaxWait: 5 * time.Minute}), by).Acquire(t.Context(), resource))(t)
 					if begins, ends := time.Now(), <-stopped; !ends.Before(begins) {
 						t.Errorf("the next holder began %v before the work stopped", ends.Sub(begins))
 					}
@@ -206,9 +201,7 @@ func TestReleaseWaitsForHeartbeat(t *testing.T) { // F17
 		if !underWay.Load() {
 			t.Fatal("no renewal is under way, so this test shows nothing")
 		}
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		if underWay.Load() {
 			t.Error("the lock has ended while a renewal was still under way")
 		}

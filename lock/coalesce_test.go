@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -64,9 +65,7 @@ func TestNobodyIsOwed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		if err := f.locker(coalescing).Do(t.Context(), event("e1"), nothing); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, f.locker(coalescing).Do(t.Context(), event("e1"), nothing))
 		requests := 0
 		for _, o := range f.observed {
 			requests += o.Requests
@@ -147,10 +146,7 @@ func TestOwedRun(t *testing.T) {
 				l := f.locker(c.options)
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
-				lk, err := l.Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 				time.Sleep(c.took)
 				if err := l.Do(ctx, event("e2"), nothing); !isCoalesced(err) {
 					t.Fatal(err)
@@ -333,9 +329,7 @@ func TestMarkMeetsTheEnd(t *testing.T) {
 		ran := make(chan error)
 		go func() { ran <- l.Do(t.Context(), event("e2"), nothing) }()
 		synctest.Wait() // the mark is repeated in a moment
-		if err := holder.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, holder.Complete())
 		if err := <-ran; err != nil {
 			t.Error(err)
 		}

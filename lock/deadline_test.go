@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -131,10 +132,7 @@ func TestLateCompletionHasTime(t *testing.T) { // F16
 				f.faulty.Store = &slowRelease{Store: f.faulty.Store, takes: 200 * time.Millisecond}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				lk, err := f.locker(untilDeadline).Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
 				time.Sleep(10*time.Second + late)
 				if err := lk.Complete(); err != nil {
 					t.Errorf("got %v, although the store needs only 200ms", err)
@@ -185,10 +183,7 @@ func acquireForMinute(t *testing.T, l *lock.Locker, id string) (*lock.Lock, time
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	start := time.Now()
-	lk, err := l.Acquire(ctx, event(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(ctx, event(id)))(t)
 	return lk, start
 }
 
@@ -205,10 +200,7 @@ func TestCompletionLeavesTimeToRespond(t *testing.T) { // F7, F12, P7
 						f.faulty.Always(fault.Release, fault.Hang)
 						ctx, cancel := context.WithTimeout(t.Context(), timeout)
 						defer cancel()
-						lk, err := f.locker(untilDeadline).Acquire(ctx, event("e1"))
-						if err != nil {
-							t.Fatal(err)
-						}
+						lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
 						<-lk.Context().Done()
 						deadline, _ := ctx.Deadline()
 						if works == "longer" {
@@ -231,10 +223,7 @@ func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 		f := newFixture(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		lk, err := f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)}).Acquire(ctx, event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)}).Acquire(ctx, event("e1")))(t)
 		f.faulty.Always(fault.Release, fault.Throttle)
 		time.AfterFunc(time.Minute, func() { f.faulty.Always(fault.Release, fault.None) })
 		completed := make(chan error)
@@ -268,10 +257,7 @@ func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
 				f := newFixture(t)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
-				lk, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Acquire(ctx, event("e1")))(t)
 				f.faulty.Always(fault.Renew, c.renewals)
 				time.Sleep(c.work)
 				f.faulty.Always(fault.Release, fault.Throttle)
@@ -295,10 +281,7 @@ func TestCompleteWithin(t *testing.T) {
 		o.CompleteWithin = 5 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		lk, err := f.locker(o).Acquire(ctx, event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(f.locker(o).Acquire(ctx, event("e1")))(t)
 		start := time.Now()
 		if err := lk.Complete(); !isStoreError(err) || time.Since(start) > 5*time.Second || time.Since(start) < 4*time.Second {
 			t.Errorf("got %v after %v, want a StoreError after 5s", err, time.Since(start))
@@ -316,10 +299,7 @@ func TestThrottlingDuringWait(t *testing.T) { // F8
 		for _, at := range []time.Duration{5 * time.Second, 30 * time.Second, time.Minute} {
 			time.AfterFunc(at, func() { f.faulty.Plan(fault.Acquire, fault.Throttle) })
 		}
-		lk, err := f.locker(lock.Options{MaxWait: 10 * time.Minute}).Acquire(t.Context(), resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(f.locker(lock.Options{MaxWait: 10 * time.Minute}).Acquire(t.Context(), resource))(t)
 		_ = lk.Release()
 	})
 }
@@ -342,10 +322,7 @@ func TestCompletionRetryLimit(t *testing.T) {
 				f.faulty.Always(fault.Release, fault.DropBefore)
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
-				lk, err := f.locker(untilDeadline).Acquire(ctx, c.key)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, c.key))(t)
 				start := time.Now()
 				if err := lk.Complete(); !isStoreError(err) || time.Since(start) > c.most {
 					t.Errorf("got %v after %v, want a StoreError within %v", err, time.Since(start), c.most)
@@ -395,10 +372,7 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 					ctx, cancel = context.WithTimeout(ctx, c.timeout)
 				}
 				defer cancel()
-				lk, err := f.locker(c.o).Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(c.o).Acquire(ctx, event("e1")))(t)
 				time.Sleep(c.work)
 				f.faulty.Always(fault.Release, fault.Hang)
 				start, end := time.Now(), lk.Release

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -109,9 +110,7 @@ func TestFreeSlotBesideDeadOnes(t *testing.T) { // F2, F13
 							}
 						}
 						f.wantSlots(3, 2)
-						if err := lk.Release(); err != nil {
-							t.Error(err)
-						}
+						expect.OK(t, lk.Release())
 						f.wantSlots(3, 3)
 					})
 				}
@@ -138,9 +137,7 @@ func TestGhostOfADeadSlot(t *testing.T) { // F2, F19
 				f.hold(l)
 			}
 			f.wantFull(l)
-			if err := lk.Release(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, lk.Release())
 			time.Sleep(20 * time.Second)
 			f.wantSlots(3, 3)
 			ghosts += len(s.late)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -61,9 +62,7 @@ func TestResumeUnderAnImplausibleDeadline(t *testing.T) { // F22
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("the work has ended: %v", err)
 		}
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 	})
 }
 
@@ -91,9 +90,7 @@ func TestLeaseOfAStep(t *testing.T) { // F54
 				if err := lk.Context().Err(); err != nil {
 					t.Errorf("the work has ended: %v", context.Cause(lk.Context()))
 				}
-				if err := lk.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Complete())
 			})
 		})
 	}
@@ -207,9 +204,7 @@ func TestReleaseAfterRefusedTransaction(t *testing.T) {
 		if err := transact(t, f, lk, f.faulty.Settle); !isConfig(err) {
 			t.Errorf("the transaction: %v", err)
 		}
-		if err := lk.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Release())
 		f.wantFree("after Release")
 	})
 }
@@ -233,14 +228,11 @@ func TestUnansweredTransactionOfAMutex(t *testing.T) { // F7
 func TestPanicBeforeLeave(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l, err := lock.New(f.faulty, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
+		l := expect.Value(lock.New(f.faulty, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
 				panic("boom")
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		lk := f.mustAcquire(l, event("e1"))
 		time.Sleep(4 * time.Second)
 		defer func() {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -29,9 +30,7 @@ func TestDo(t *testing.T) {
 			}
 			return nil
 		}
-		if err := l.Do(t.Context(), event("e1"), work); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), event("e1"), work))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
 		err := l.Do(t.Context(), event("e1"), work)
 		var completed *lock.CompletedError
@@ -74,9 +73,7 @@ func TestStaleEventIsRefused(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		key := func(order string) lock.Key { return lock.Key{Name: "resource", Event: "e" + order, Order: order} }
-		if err := l.Do(t.Context(), key("2"), nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), key("2"), nothing))
 		f.outcomes()
 		err := l.Do(t.Context(), key("1"), func(context.Context) error { t.Error("a stale event ran"); return nil })
 		var completed *lock.CompletedError
@@ -88,9 +85,7 @@ func TestStaleEventIsRefused(t *testing.T) {
 			t.Errorf("newer event: %v", err)
 		}
 		onlyOrder := lock.Key{Name: "ordered", Order: "7"}
-		if err := l.Do(t.Context(), onlyOrder, nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), onlyOrder, nothing))
 		if err := l.Do(t.Context(), onlyOrder, nothing); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("the same order without event again: %v", err)
 		}
@@ -112,9 +107,7 @@ func TestHeld(t *testing.T) {
 				if duplicate := name == "same event"; held.Duplicate != duplicate || held.Holder != "thumbnails request 1" || !held.Until.Equal(lk.Lease().Until) || held.Key != key || held.Since.IsZero() {
 					t.Errorf("got %+v", held)
 				}
-				if err := lk.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Release())
 			})
 		})
 	}
@@ -154,10 +147,7 @@ func TestDeadHolder(t *testing.T) { // F19
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		process := skewed(l, 0)
-		dead, err := process.Acquire(ctx, resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dead := expect.Value(process.Acquire(ctx, resource))(t)
 		process.clock.Freeze() // for longer than its lease, which is death to everybody else
 		end := dead.Lease().Until
 		if want := time.Now().Add(time.Minute + lock.DefaultGrace); !end.Equal(want.Truncate(time.Microsecond)) {
@@ -183,9 +173,7 @@ func TestDeadHolder(t *testing.T) { // F19
 		if _, err := l.Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("after the late completion: %v, want held by the successor", err)
 		}
-		if err := successor.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, successor.Complete())
 	})
 }
 

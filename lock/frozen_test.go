@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -27,10 +28,7 @@ type freezing struct {
 func newFreezing(t *testing.T, leases lock.LeaseMode, d time.Duration) (onClock, *freezing) {
 	t.Helper()
 	s := &freezing{Store: memstore.New()}
-	l, err := lock.New(s, &lock.Options{Lease: leases, MaxWait: time.Second, Logger: discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(s, &lock.Options{Lease: leases, MaxWait: time.Second, Logger: discard}))(t)
 	on := skewed(l, 0)
 	s.freeze = func() { on.freeze(d) }
 	return on, s
@@ -99,9 +97,7 @@ func TestFrozenBeforeTheWork(t *testing.T) { // F15
 				if ended, want := time.Since(began), lease-lock.DefaultGrace; ended != want || !errors.Is(context.Cause(work), lock.ErrLost) {
 					t.Errorf("the work ended after %v with %v, want %v", ended, context.Cause(work), want)
 				}
-				if err := release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, release())
 			})
 		})
 		t.Run(name+", heartbeat", func(t *testing.T) {
@@ -115,9 +111,7 @@ func TestFrozenBeforeTheWork(t *testing.T) { // F15
 				if store.renewals != 1 {
 					t.Errorf("%d renewals when the work begins, want 1", store.renewals)
 				}
-				if err := release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, release())
 			})
 		})
 	}
@@ -132,10 +126,7 @@ func TestStuckRenewalAfterFreeze(t *testing.T) { // F9, F15
 		on, store := newFreezing(t, lock.Heartbeat(lease), 2900*time.Millisecond)
 		store.hangs = true
 		began := time.Now()
-		s, err := on.AcquireAll(t.Context(), keyA, keyB)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Value(on.AcquireAll(t.Context(), keyA, keyB))(t)
 		<-s.Context().Done()
 		if ended := time.Since(began); ended > lease-lock.DefaultGrace {
 			t.Errorf("the work ended after %v, want %v at the latest", ended, lease-lock.DefaultGrace)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -83,12 +84,8 @@ func TestTransactionAfterHandOver(t *testing.T) {
 		if err := transact(t, f, lk, f.faulty.Settle); !isConfig(err) {
 			t.Errorf("the transaction: %v", err)
 		}
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
-		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
+		expect.OK(t, f.resume(l, t.Context(), h).Complete())
 	})
 }
 
@@ -124,9 +121,7 @@ func TestLeave(t *testing.T) {
 					t.Errorf("%d requests after Leave", n)
 				}
 				retry := f.resume(l, t.Context(), h)
-				if err := retry.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, retry.Complete())
 				retry.Leave()
 				if _, err := l.Acquire(t.Context(), event("e1")); !isCompleted(err) {
 					t.Errorf("Leave after Complete: a duplicate gets %v", err)
@@ -184,9 +179,7 @@ func TestLateRenewalOfFailedHandOver(t *testing.T) { // F4
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("the work ended: %v", err)
 		}
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 		f.wantFree("after Complete")
 	})
 }
@@ -257,9 +250,7 @@ func TestOthersMoveTheEnd(t *testing.T) { // F54
 		if err := context.Cause(lk.Context()); err != nil || others.Load() >= 0 {
 			t.Errorf("%v; the renewals after the others: %d", err, -others.Load())
 		}
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 	})
 }
 
@@ -314,13 +305,9 @@ func TestEndDuringHandOver(t *testing.T) { // F4
 		var h lock.Ticket
 		go func() { h = f.handOver(lk, time.Hour) }()
 		synctest.Wait()
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 		synctest.Wait()
-		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, f.resume(l, t.Context(), h).Complete())
 	})
 }
 
@@ -347,9 +334,7 @@ func TestHandOverAndLoss(t *testing.T) { // F21
 			t.Errorf("the work ended by %v", context.Cause(lk.Context()))
 		}
 		_ = lk.Release()
-		if err := other.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, other.Complete())
 	})
 }
 
@@ -371,9 +356,7 @@ func TestResumeByOtherClocks(t *testing.T) { // F14
 				if _, err := f.locker(here).Acquire(t.Context(), event("e2")); !isHeld(err) {
 					t.Errorf("another claim before the lease has ended: %v", err)
 				}
-				if err := resumed.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, resumed.Complete())
 			})
 		})
 	}
@@ -496,9 +479,7 @@ func TestHandleThroughJavaScript(t *testing.T) { // F26
 				t.Fatal(err)
 			}
 			var asFloats map[string]any // as JSON.parse does
-			if err := json.Unmarshal(b, &asFloats); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(b, &asFloats))
 			if b, err = json.Marshal(asFloats); err != nil || len(b) > 4<<10 {
 				t.Errorf("%s: the ticket has %d bytes, %v", name, len(b), err)
 			}
@@ -522,13 +503,8 @@ func TestResumeWithoutDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		h := f.handOver(f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1")), time.Hour)
-		l, err := lock.New(silently(f.faulty.Store), &lock.Options{Logger: discard, Lease: lock.FixedLease(time.Minute)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
-			t.Error(err)
-		}
+		l := expect.Value(lock.New(silently(f.faulty.Store), &lock.Options{Logger: discard, Lease: lock.FixedLease(time.Minute)}))(t)
+		expect.OK(t, f.resume(l, t.Context(), h).Complete())
 		if _, err := l.Resume(t.Context(), h); !isLost(err) {
 			t.Errorf("the ticket after completion: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -16,14 +17,9 @@ import (
 // passOn returns the ticket as it arrives in another function.
 func passOn(t *testing.T, h lock.Ticket) lock.Ticket {
 	t.Helper()
-	b, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(h))(t)
 	var arrived lock.Ticket
-	if err := json.Unmarshal(b, &arrived); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(b, &arrived))
 	if arrived != h {
 		t.Errorf("%+v became %+v in the JSON %s", h, arrived, b)
 	}
@@ -32,19 +28,13 @@ func passOn(t *testing.T, h lock.Ticket) lock.Ticket {
 
 func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Ticket {
 	f.t.Helper()
-	h, err := lk.HandOver(lk.Context(), lease)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	h := expect.Value(lk.HandOver(lk.Context(), lease))(f.t)
 	return passOn(f.t, h)
 }
 
 func (f *fixture) resume(l locker, ctx context.Context, h lock.Ticket) *lock.Lock {
 	f.t.Helper()
-	lk, err := l.Resume(ctx, h)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	lk := expect.Value(l.Resume(ctx, h))(f.t)
 	return lk
 }
 
@@ -60,10 +50,7 @@ func TestHandOver(t *testing.T) { // F54
 		}
 		key := lock.Key{Name: "résumé", Event: "e1", Order: "7", Payload: "10 EUR"}
 		first := f.locker(lock.Options{Lease: lock.UntilDeadline(), Namespace: "first"})
-		lk, err := first.Acquire(invocation(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(first.Acquire(invocation(), key))(t)
 		fence := lk.Lease().Fence
 		h := f.handOver(lk, 10*time.Minute)
 		if err := lk.CompleteWith([]byte("result")); err != nil {
@@ -95,16 +82,12 @@ func TestHandOver(t *testing.T) { // F54
 		}
 		time.Sleep(50 * time.Second) // with renewals, none of which may shorten the lease
 		h = f.handOver(lk, 10*time.Minute)
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 
 		time.Sleep(9 * time.Minute)
 		lk = f.resume(f.locker(lock.Options{Lease: lock.UntilDeadline()}), invocation(), h)
 		before := f.faulty.Requests(fault.Release)
-		if err := lk.CompleteWith([]byte("result")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.CompleteWith([]byte("result")))
 		if n := f.faulty.Requests(fault.Release) - before; n != 1 {
 			t.Errorf("%d requests to complete, want 1", n)
 		}
@@ -135,16 +118,12 @@ func TestHandOverRequests(t *testing.T) {
 		if n := f.faulty.Requests(fault.Renew); n != 1 {
 			t.Errorf("%d requests to hand over, want 1", n)
 		}
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 		lk = f.resume(l, t.Context(), h)
 		if n := f.faulty.Requests(fault.Renew); n != 2 {
 			t.Errorf("%d requests to resume, want 1", n-1)
 		}
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2 {
 			t.Errorf("%d other requests, want 2", n)
 		}
@@ -185,9 +164,7 @@ func TestWorthlessTickets(t *testing.T) { // F54
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
-				if err := f.mustAcquire(l, lock.Key{Name: "other"}).Release(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, f.mustAcquire(l, lock.Key{Name: "other"}).Release())
 				lk := f.mustAcquire(l, event("e1"))
 				h := f.handOver(lk, 10*time.Minute)
 				if c.after != nil {
@@ -202,9 +179,7 @@ func TestWorthlessTickets(t *testing.T) { // F54
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := resumed.Complete(); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, resumed.Complete())
 					return
 				}
 				if !c.want(err) {
@@ -226,9 +201,7 @@ func TestHandOverThatNobodyResumes(t *testing.T) { // F19
 		l := f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.handOver(lk, 10*time.Minute)
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 		time.Sleep(10 * time.Minute)
 		var held *lock.HeldError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &held) || !held.Duplicate {
@@ -236,9 +209,7 @@ func TestHandOverThatNobodyResumes(t *testing.T) { // F19
 		}
 		time.Sleep(time.Millisecond)
 		f.outcomes()
-		if err := f.mustAcquire(l, event("e1")).Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, f.mustAcquire(l, event("e1")).Complete())
 		f.wantOutcomes(lock.OutcomeTakenOver, lock.OutcomeReleased)
 	})
 }
@@ -283,19 +254,14 @@ func TestHandOverWithLostAnswers(t *testing.T) { // F4
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.faulty.Plan(fault.Renew, fault.ApplyThenDrop)
-		h, err := lock.HandOver(lk.Context(), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := expect.Value(lock.HandOver(lk.Context(), time.Hour))(t)
 		f.faulty.Plan(fault.Renew, fault.ApplyThenDrop)
 		resumed := f.resume(l, t.Context(), passOn(t, h))
 		again := f.resume(l, t.Context(), h) // the retry of a step that crashed
 		if resumed.Lease().Fence != again.Lease().Fence {
 			t.Error("the retry has another fence")
 		}
-		if err := again.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, again.Complete())
 		if err := resumed.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("the crashed step: %v", err)
 		}
@@ -329,9 +295,7 @@ func TestHandOverOfAnOrder(t *testing.T) {
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		ordered := func(order string) lock.Key { return lock.Key{Name: "resource", Order: order} }
 		h := f.handOver(f.mustAcquire(l, ordered("7")), time.Hour)
-		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.resume(l, t.Context(), h).Complete())
 		if _, err := l.Acquire(t.Context(), ordered("7")); !isCompleted(err) {
 			t.Errorf("a duplicate: %v", err)
 		}
@@ -340,9 +304,7 @@ func TestHandOverOfAnOrder(t *testing.T) {
 		}
 		h = f.handOver(f.mustAcquire(l, ordered("8")), time.Hour)
 		time.Sleep(2 * time.Hour)
-		if err := f.mustAcquire(l, ordered("9")).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, ordered("9")).Complete())
 		var lost *lock.LostError
 		if _, err := l.Resume(t.Context(), h); !errors.As(err, &lost) || !lost.Until.Equal(h.Until) {
 			t.Errorf("the ticket after a later event was completed: %v, want it lost since %v", err, h.Until)
@@ -373,9 +335,7 @@ func TestHandOverNeverShortensTheLease(t *testing.T) {
 		if !sameEnd(retry.Lease().Until, longer.Lease().Until) {
 			t.Errorf("the retry has a lease until %v, want %v", retry.Lease().Until, longer.Lease().Until)
 		}
-		if err := retry.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, retry.Release())
 	})
 }
 
@@ -385,22 +345,15 @@ func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), event("e1"))
 		h := f.handOver(lk, time.Hour)
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
-		panics, err := lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("observer") }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
+		panics := expect.Value(lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("observer") }}))(t)
 		func() {
 			defer func() { _ = recover() }()
 			_, err := panics.Resume(t.Context(), h)
 			t.Errorf("Resume returned %v", err)
 		}()
 		lk = f.resume(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), t.Context(), h)
-		if err := lk.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Complete())
 	})
 }
 
@@ -419,9 +372,7 @@ func TestResumedEventIsRememberedAsAcquired(t *testing.T) {
 				f := newFixture(t)
 				h := f.handOver(f.mustAcquire(f.locker(lock.Options{Remember: c.acquires}), event("e1")), time.Hour)
 				h = f.handOver(f.resume(f.locker(lock.Options{Remember: 30 * day}), t.Context(), h), time.Hour) // completes nothing
-				if err := f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete())
 				for _, e := range f.row().Memory.Completed {
 					if got := time.Until(e.Until); got != c.remembered {
 						t.Errorf("remembered for %v, want %v", got, c.remembered)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -42,19 +43,11 @@ func TestHoldAtLeastWhileTheClockIsSet(t *testing.T) { // F14, F58
 						f.faulty.Store = c.open()
 						holder := skewed(f.locker(lock.Options{HoldAtLeast: least, Lease: lock.FixedLease(time.Minute)}), 0)
 						began := time.Now()
-						lk, err := holder.Acquire(t.Context(), event("e1"))
-						if err != nil {
-							t.Fatal(err)
-						}
+						lk := expect.Value(holder.Acquire(t.Context(), event("e1")))(t)
 						time.Sleep(work)
 						holder.clock.Step(step)
-						if err := end(lk); err != nil {
-							t.Fatal(err)
-						}
-						next, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), event("e2"))
-						if err != nil {
-							t.Fatal(err)
-						}
+						expect.Must(t, end(lk))
+						next := expect.Value(f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), event("e2")))(t)
 						if held := time.Since(began); held < want.least || held > want.most+100*time.Millisecond {
 							t.Errorf("held for %v, want %v to %v", held, want.least, want.most)
 						}
@@ -151,9 +144,7 @@ func TestHoldAtLeast(t *testing.T) {
 				began := time.Now()
 				lk := f.mustAcquire(f.locker(c.options), c.key)
 				time.Sleep(c.work)
-				if err := c.end(f, lk); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, c.end(f, lk))
 				other := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 				if c.want > c.work {
 					time.Sleep(time.Until(began.Add(c.want)))
@@ -190,10 +181,7 @@ func TestHoldAtLeastNeedsWork(t *testing.T) {
 		}
 		f.wantFree("after a set that was refused")
 		_ = other.Release()
-		set, err := l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := expect.Value(l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"}))(t)
 		_ = set.Release()
 		if row := f.row(); !row.Cooling() {
 			t.Errorf("the row of a set that was released: %+v", row)
@@ -246,9 +234,7 @@ func TestRowOutlivesItsCooldown(t *testing.T) { // F23, F47
 		f := newFixture(t)
 		const year = 365 * 24 * time.Hour
 		l := f.locker(lock.Options{HoldAtLeast: year})
-		if err := l.Do(t.Context(), resource, nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), resource, nothing))
 		time.Sleep(year)
 		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
 			t.Errorf("a claim at the end: %v", err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -49,9 +50,7 @@ func TestLateClaimIsRefused(t *testing.T) { // F2, F44
 					other = f.mustAcquire(f.locker(lock.Options{}), resource)
 				}
 				if c.completed {
-					if err := f.locker(lock.Options{}).Do(t.Context(), event("e1"), nothing); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, f.locker(lock.Options{}).Do(t.Context(), event("e1"), nothing))
 				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
@@ -91,18 +90,13 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 		f.faulty.Plan(fault.Acquire, fault.HangThenApply, fault.None, fault.HangThenApply)
 		o := untilDeadline // the same lease end in every round
 		o.MaxWait = time.Minute
-		lk, err := f.locker(o).Acquire(ctx, resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(f.locker(o).Acquire(ctx, resource))(t)
 		f.faulty.Apply()
 		f.faulty.Apply()
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a contender got %v", err)
 		}
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		f.faulty.Apply()
 		f.wantFree("after copies of two earlier rounds")
 	})
@@ -118,7 +112,7 @@ func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 		time.Sleep(time.Millisecond) // otherwise their stamps would be the same
 		var process onClock
 		refused := false
-		l, err := lock.New(fault.Hooks{Store: f.faulty, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		l := expect.Value(lock.New(fault.Hooks{Store: f.faulty, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 			row, ok, err := f.faulty.Acquire(ctx, c)
 			if !ok && err == nil && !refused {
 				refused = true
@@ -127,16 +121,11 @@ func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 				process.clock.Step(-10 * time.Second)
 			}
 			return row, ok, err
-		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard}))(t)
 		process = skewed(l, 0)
 		f.faulty.Plan(fault.Acquire, fault.HangThenApply, fault.None, fault.HangThenApply)
 		lk := f.mustAcquire(process, resource)
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		f.faulty.Apply()
 		f.wantFree("after a copy of the granted round")
 	})
@@ -196,10 +185,7 @@ func TestRetriesAreIdentical(t *testing.T) { // F3
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		s := &claimRecorder{Store: f.faulty}
-		l, err := lock.New(s, &lock.Options{MaxWait: 5 * time.Second, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(s, &lock.Options{MaxWait: 5 * time.Second, Logger: discard}))(t)
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
 		f.faulty.Plan(fault.Acquire, fault.Hang, fault.DropBefore, fault.None)
 		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
@@ -217,9 +203,7 @@ func TestRetriesAreIdentical(t *testing.T) { // F3
 
 		s.claims = nil
 		for range 100 { // at the same moment
-			if err := l.Do(t.Context(), resource, nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(t.Context(), resource, nothing))
 		}
 		for i := 1; i < len(s.claims); i++ {
 			if !s.claims[i].Stamp.After(s.claims[i-1].Stamp) || s.claims[i].Token == s.claims[i-1].Token {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -152,9 +153,7 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 		if n := f.faulty.Requests(fault.Renew); n != 4 {
 			t.Errorf("%d renewal requests, want two for each of two renewals", n)
 		}
-		if err := lk.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Release())
 	})
 }
 
@@ -226,9 +225,7 @@ func TestWorkContext(t *testing.T) {
 		if ctx.Value(k{}) != "v" || ctx.Err() != nil || child.Value(k{}) != "v" {
 			t.Error("the context lacks the values or the state of its parent")
 		}
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		<-child.Done()
 		if ctx.Err() != context.Canceled {
 			t.Errorf("after the release: %v, want cancelled", ctx.Err())
@@ -257,16 +254,11 @@ func TestReserve(t *testing.T) { // F12, F16
 				defer cancel()
 				o.Reserve = 10 * time.Second
 				f := newFixture(t)
-				lk, err := f.locker(o).Acquire(ctx, resource)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(o).Acquire(ctx, resource))(t)
 				if end, _ := lk.Context().Deadline(); time.Until(end) != 50*time.Second {
 					t.Errorf("the work has %v, want 50s", time.Until(end))
 				}
-				if err := lk.Release(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, lk.Release())
 				time.Sleep(50 * time.Second)
 				var late *lock.DeadlineError
 				if _, err := f.locker(o).Acquire(ctx, resource); !errors.As(err, &late) || late.Need != 10100*time.Millisecond {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -63,9 +64,7 @@ func (f *fixture) wantSlots(limit, free int) {
 		all := f.holdAll(l, free)
 		f.wantFull(l)
 		for _, lk := range all {
-			if err := lk.Release(); err != nil {
-				f.t.Error(err)
-			}
+			expect.OK(f.t, lk.Release())
 		}
 	}
 }
@@ -106,9 +105,7 @@ func TestLimit(t *testing.T) {
 					}
 				}
 				for _, lk := range all {
-					if err := lk.Complete(); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, lk.Complete())
 				}
 				f.wantSlots(limit, limit)
 			})
@@ -140,9 +137,7 @@ func TestLimitOfOne(t *testing.T) {
 	f := newFixture(t)
 	lk := f.mustAcquire(f.locker(lock.Options{Limit: 1}), event("e1"))
 	f.wantFull(f.locker(lock.Options{}))
-	if err := lk.Complete(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, lk.Complete())
 	if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isCompleted(err) {
 		t.Errorf("got %v, want completed", err)
 	}
@@ -182,9 +177,7 @@ func TestLimitKeepsWhatARowRemembers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	plain := f.locker(lock.Options{})
-	if err := plain.Do(t.Context(), event("e1"), nothing); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, plain.Do(t.Context(), event("e1"), nothing))
 	f.wantSlots(2, 2)
 	if err := plain.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
 		t.Errorf("got %v, want completed", err)
@@ -258,14 +251,8 @@ func TestLimitedHandOver(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)})
 		for _, lk := range f.holdAll(l, 2) { // both slots
-			h, err := lk.HandOver(t.Context(), time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resumed, err := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Resume(t.Context(), h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
+			resumed := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Resume(t.Context(), h))(t)
 			if got := resumed.Lease().Key; got != resource {
 				t.Errorf("the key is %+v", got)
 			}
@@ -275,9 +262,7 @@ func TestLimitedHandOver(t *testing.T) {
 				}
 			}
 			f.wantFull(l)
-			if err := resumed.Release(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, resumed.Release())
 			f.hold(l)
 		}
 	})
@@ -326,10 +311,7 @@ func TestSlotNamesNeverCollide(t *testing.T) { // F27, F28
 	} {
 		t.Run(fmt.Sprintf("%d, %.20q", c.limit, c.name), func(t *testing.T) {
 			names := &claimRecorder{Store: store}
-			l, err := lock.New(names, &lock.Options{Namespace: "ns", Limit: c.limit, Logger: discard, Lease: lock.FixedLease(time.Hour)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(names, &lock.Options{Namespace: "ns", Limit: c.limit, Logger: discard, Lease: lock.FixedLease(time.Hour)}))(t)
 			for range max(c.limit, 1) {
 				if _, err := l.Acquire(t.Context(), lock.Key{Name: c.name}); err != nil {
 					t.Fatalf("collides with another case: %v", err)
@@ -371,9 +353,7 @@ func TestLimitDeadHolder(t *testing.T) { // F14, F19
 				}
 				f.wantFull(next)
 				for _, lk := range []*lock.Lock{alive, lk} {
-					if err := lk.Release(); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, lk.Release())
 				}
 			})
 		})
@@ -450,9 +430,7 @@ func TestLateClaimsOfSlots(t *testing.T) { // F1, F2, F3, F44
 					}
 					f.wantSlots(limit, free)
 					if lk != nil {
-						if err := lk.Release(); err != nil {
-							t.Error(err)
-						}
+						expect.OK(t, lk.Release())
 						free++
 					}
 					for _, apply := range s.late {
@@ -460,9 +438,7 @@ func TestLateClaimsOfSlots(t *testing.T) { // F1, F2, F3, F44
 					}
 					f.wantSlots(limit, free)
 					for _, lk := range others[c.release:] {
-						if err := lk.Release(); err != nil {
-							t.Error(err)
-						}
+						expect.OK(t, lk.Release())
 					}
 					for _, apply := range s.late {
 						apply()
@@ -518,14 +494,9 @@ func TestClaimsAreGivenUpTogether(t *testing.T) { // F2, F11
 func TestSlotsAreAskedInRandomOrder(t *testing.T) {
 	t.Parallel()
 	s := &claimRecorder{Store: memstore.New()}
-	l, err := lock.New(s, &lock.Options{Limit: 4, Logger: discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(s, &lock.Options{Limit: 4, Logger: discard}))(t)
 	for range 400 {
-		if err := l.Do(t.Context(), resource, nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), resource, nothing))
 	}
 	first := map[string]int{}
 	for _, claim := range s.claims {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -121,10 +122,7 @@ func (c *crowd) run(t *testing.T) figures {
 		if i >= c.waiters-c.hidden {
 			store = unaware{s}
 		}
-		l, err := lock.New(store, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(store, &o))(t)
 		ctx := t.Context()
 		if c.apart != 0 {
 			ctx = clock.With(ctx, simclock.New(time.Duration(i%3-1)*c.apart, 0))
@@ -230,15 +228,10 @@ func TestLineAndNewcomers(t *testing.T) { // F19
 		var waits []time.Duration
 		var wg sync.WaitGroup
 		for i := range 400 {
-			l, err := lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard}))(t)
 			wg.Go(func() {
 				came := time.Now()
-				if err := l.Do(t.Context(), resource, func(context.Context) error { time.Sleep(lineTurn); return nil }); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, l.Do(t.Context(), resource, func(context.Context) error { time.Sleep(lineTurn); return nil }))
 				mu.Lock()
 				defer mu.Unlock()
 				waits = append(waits, time.Since(came))
@@ -304,10 +297,7 @@ func TestLineWithDeadHolder(t *testing.T) { // F19, F38
 func lineWithDeadHolder(t *testing.T) {
 	s := &distant{Line: memstore.New()}
 	l := func() *lock.Locker {
-		l, err := lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard}))(t)
 		return l
 	}
 	var wg sync.WaitGroup

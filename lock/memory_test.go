@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -72,9 +73,7 @@ func TestLastEventsAreRemembered(t *testing.T) {
 				f := newFixture(t)
 				l := f.locker(lock.Options{RememberEvents: c.least, Lease: lock.FixedLease(time.Minute)})
 				for i := range 60 {
-					if err := l.Do(t.Context(), lock.Key{Name: c.name, Event: c.event(i)}, nothing); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, l.Do(t.Context(), lock.Key{Name: c.name, Event: c.event(i)}, nothing))
 				}
 				forgotten := 0
 				for _, o := range f.observed {
@@ -157,23 +156,17 @@ func TestDeliveryIsRemembered(t *testing.T) { // F46
 		complete(t, l, ids(1000, 1100)...) // by other deliveries, before
 		ctx := deliver(0, 400)
 		for i := range 399 {
-			if err := l.Do(ctx, event(id(i)), nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(ctx, event(id(i)), nothing))
 		}
 		if known := remembered(t, l, ids(0, 400)...); len(known) != 399 {
 			t.Fatalf("%d events of the delivery are remembered, want all but the last", len(known))
 		}
 		ctx = deliver(0, 400) // again
-		if err := l.Do(ctx, event(id(399)), nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(ctx, event(id(399)), nothing))
 		if known := remembered(t, l, ids(0, 400)...); len(known) != 400 {
 			t.Fatalf("%d events of the delivery are remembered, want all of them", len(known))
 		}
-		if err := l.Do(deliver(500, 510), event(id(500)), nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(deliver(500, 510), event(id(500)), nothing))
 		if known := remembered(t, l, ids(0, 400)...); len(known) > 20 {
 			t.Errorf("the row still has %d events of an earlier delivery", len(known))
 		}
@@ -213,13 +206,8 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 				defer cancel()
 				units := 0
 				for _, k := range keys {
-					lk, err := l.Acquire(ctx, k)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := lk.Complete(); err != nil {
-						t.Fatal(err)
-					}
+					lk := expect.Value(l.Acquire(ctx, k))(t)
+					expect.Must(t, lk.Complete())
 					units += 1 + len(f.row().Memory.Completed)*(36+12)/1024
 				}
 				if units > 300_000 {
@@ -250,9 +238,7 @@ func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 		if _, ok, err := f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 10<<10)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 10<<10)))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped, lock.OutcomeForgotten)
 		row := f.row()
 		size := len(row.Memory.Result.Body)
@@ -304,13 +290,9 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				complete(t, f.locker(lock.Options{Remember: 2 * time.Hour}), "e0")
-				if err := f.locker(lock.Options{Remember: week}).Do(t.Context(), event("e1"), nothing); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, f.locker(lock.Options{Remember: week}).Do(t.Context(), event("e1"), nothing))
 				time.Sleep(time.Hour)
-				if err := use(f); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, use(f))
 				time.Sleep(week - 2*time.Hour) // the store deletes rows as soon as it may
 				l := f.locker(lock.Options{})
 				if err := l.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
@@ -338,9 +320,7 @@ func TestCompleteFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				l := f.locker(lock.Options{})
-				if err := f.mustAcquire(l, event("e1")).CompleteFor(nil, c.remember); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, f.mustAcquire(l, event("e1")).CompleteFor(nil, c.remember))
 				time.Sleep(c.want)
 				if err := l.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
 					t.Errorf("after %v: %v", c.want, err)
@@ -362,9 +342,7 @@ func TestRowOutlivesItsOrder(t *testing.T) { // F23, F47
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Remember: week})
-		if err := l.Do(t.Context(), ordered("2"), nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, l.Do(t.Context(), ordered("2"), nothing))
 		boom := errors.New("boom")
 		for _, k := range []lock.Key{ordered("3"), event("e1"), resource} {
 			time.Sleep(week - time.Hour)
@@ -394,9 +372,7 @@ func TestRowExpiry(t *testing.T) { // F23
 			t.Errorf("a row with an event of a week is kept for %v", got)
 		}
 		mutex := f.locker(lock.Options{Namespace: "mutex"})
-		if err := f.mustAcquire(mutex, resource).Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(mutex, resource).Release())
 		if got := time.Until(readRow(t, f.faulty.Store, "mutex/resource").DeleteAfter); got != 24*time.Hour {
 			t.Errorf("a row that remembers nothing is kept for %v, want 24h, because of its fence", got)
 		}
@@ -422,9 +398,7 @@ func TestUnorderedEventKeepsOrder(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		for _, k := range []lock.Key{{Name: "resource", Event: "e2", Order: "2"}, event("e3")} {
-			if err := l.Do(t.Context(), k, nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(t.Context(), k, nothing))
 		}
 		if _, err := l.Acquire(t.Context(), lock.Key{Name: "resource", Event: "e1", Order: "1"}); !isCompleted(err) {
 			t.Errorf("got %v, although a later event is completed", err)
@@ -442,9 +416,7 @@ func TestEventIsRememberedOnce(t *testing.T) { // F15
 		ahead := skewed(l, 2*time.Hour)
 		lk := f.mustAcquire(ahead, event("e1"))
 		ahead.clock.Step(-2 * time.Hour)
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 		if events := f.row().Memory.Completed; len(events) != 1 {
 			t.Errorf("the row has %+v, want the event once", events)
 		}
@@ -457,9 +429,7 @@ func TestForgottenEventHasNoResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{RememberEvents: 1})
-		if err := f.mustAcquire(l, event(id(0))).CompleteWith([]byte("secret")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event(id(0))).CompleteWith([]byte("secret")))
 		complete(t, l, ids(1, 40)...)
 		if row := f.row(); row.Memory.Has(id(0), time.Now()) || row.Memory.Result.Body != nil {
 			t.Errorf("the row has the result %q of a forgotten event", row.Memory.Result.Body)
@@ -474,9 +444,7 @@ func TestOldResultMakesRoom(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 350<<10-450)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 350<<10-450)))
 		if f.row().Memory.Result.Body == nil {
 			t.Fatal("the result was not kept, so nothing is shown")
 		}
@@ -505,9 +473,7 @@ func TestLongEventsOfBatchAreRemembered(t *testing.T) { // F46
 		}
 		ctx := invocation.WithBatch(t.Context(), batch)
 		for _, e := range events {
-			if err := l.Do(ctx, event(e), nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(ctx, event(e), nothing))
 		}
 		if known := remembered(t, l, events...); len(known) != len(events) {
 			t.Errorf("%d of %d events of the batch are remembered", len(known), len(events))
@@ -540,9 +506,7 @@ func TestRoomOfARow(t *testing.T) { // F46
 					if c.order != "" {
 						key.Order = fmt.Sprintf(c.order, i)
 					}
-					if err := l.Do(t.Context(), key, nothing); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, l.Do(t.Context(), key, nothing))
 				}
 				if got := len(readRow(t, f.faulty.Store, "/"+resource).Memory.Completed); got != want {
 					t.Errorf("%s remembers %d events, want %d", resource, got, want)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -23,19 +24,13 @@ func TestNestedLocksEndBeforeTheDeadline(t *testing.T) { // F11, F12, F16
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				plan := &fault.Script{}
-				l, err := lock.New(fault.NewStore(memstore.New(), plan, &fault.Kept{}), &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := expect.Value(lock.New(fault.NewStore(memstore.New(), plan, &fault.Kept{}), &lock.Options{Lease: lock.UntilDeadline(), Logger: discard}))(t)
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				deadline, _ := ctx.Deadline()
 				var nested []*lock.Lock
 				for _, name := range []string{"outer", "middle", "inner"} {
-					lk, err := l.Acquire(ctx, lock.Key{Name: name, Event: "e1"})
-					if err != nil {
-						t.Fatal(err)
-					}
+					lk := expect.Value(l.Acquire(ctx, lock.Key{Name: name, Event: "e1"}))(t)
 					ctx, nested = lk.Context(), append([]*lock.Lock{lk}, nested...)
 				}
 				plan.Always(fault.Release, fault.Hang)
@@ -59,18 +54,12 @@ func TestNestedLocksEndBeforeTheDeadline(t *testing.T) { // F11, F12, F16
 // context of the work around it ends earlier, but work may ignore it.
 func TestNestedLeaseLastsUntilTheKill(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(memstore.New(), &lock.Options{Lease: lock.UntilDeadline(), Reserve: 3 * time.Second, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(memstore.New(), &lock.Options{Lease: lock.UntilDeadline(), Reserve: 3 * time.Second, Logger: discard}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		deadline, _ := ctx.Deadline()
 		for _, name := range []string{"outer", "middle", "inner"} {
-			lk, err := l.Acquire(ctx, lock.Key{Name: name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lk := expect.Value(l.Acquire(ctx, lock.Key{Name: name}))(t)
 			defer func() { _ = lk.Release() }()
 			if end := lk.Lease().Until.Sub(deadline); end != lock.DefaultGrace {
 				t.Errorf("the lease of %s ends %v after the process is killed, want %v", name, end, lock.DefaultGrace)
@@ -88,17 +77,11 @@ func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
 		l := f.locker(untilDeadline)
 		far, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
-		outer, err := l.Acquire(far, keyA)
-		if err != nil {
-			t.Fatal(err)
-		}
+		outer := expect.Value(l.Acquire(far, keyA))(t)
 		defer func() { _ = outer.Release() }()
 		near, cancel := context.WithTimeout(outer.Context(), time.Minute)
 		defer cancel()
-		inner, err := l.Acquire(near, keyB)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := expect.Value(l.Acquire(near, keyB))(t)
 		defer func() { _ = inner.Release() }()
 		if lasts := time.Until(inner.Lease().Until); lasts != time.Minute+lock.DefaultGrace {
 			t.Errorf("the lease lasts %v, want %v", lasts, time.Minute+lock.DefaultGrace)
@@ -113,10 +96,7 @@ func TestLostErrorNamesTheOuterLock(t *testing.T) { // F20
 		f := newFixture(t)
 		outer := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)}), keyA)
 		defer func() { _ = outer.Release() }()
-		inner, err := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(context.WithoutCancel(outer.Context()), keyB)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(context.WithoutCancel(outer.Context()), keyB))(t)
 		defer func() { _ = inner.Release() }()
 		<-inner.Context().Done()
 		var lost *lock.LostError
@@ -136,19 +116,12 @@ func TestLockAfterTheOuterOne(t *testing.T) {
 		l := f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)})
 		outer := f.mustAcquire(l, lock.Key{Name: "a"})
 		ctx := context.WithoutCancel(outer.Context())
-		if err := outer.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, outer.Release())
 		time.Sleep(time.Minute)
-		inner, err := l.Acquire(ctx, lock.Key{Name: "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := expect.Value(l.Acquire(ctx, lock.Key{Name: "b"}))(t)
 		if err := inner.Context().Err(); err != nil {
 			t.Errorf("the work has ended: %v", err)
 		}
-		if err := inner.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, inner.Release())
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -77,26 +78,14 @@ func TestEveryRequestIsObserved(t *testing.T) {
 		},
 		"handed over": func(t *testing.T, f *fixture) {
 			lk := held(f)
-			ticket, err := lk.HandOver(t.Context(), time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resumed, err := f.locker(lock.Options{}).Resume(t.Context(), ticket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ticket := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
+			resumed := expect.Value(f.locker(lock.Options{}).Resume(t.Context(), ticket))(t)
 			_ = resumed.Complete()
 		},
 		"resumed after others have moved its end": func(t *testing.T, f *fixture) {
-			ticket, err := held(f).HandOver(t.Context(), time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ticket := expect.Value(held(f).HandOver(t.Context(), time.Minute))(t)
 			for _, lease := range []time.Duration{time.Hour, 10 * time.Second} {
-				resumed, err := f.locker(lock.Options{Lease: lock.FixedLease(lease)}).Resume(t.Context(), ticket)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resumed := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(lease)}).Resume(t.Context(), ticket))(t)
 				resumed.Leave()
 			}
 		},
@@ -151,7 +140,7 @@ func TestObservationsNameTheOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the heartbeat observes on a goroutine of its own
 		var seen []string
-		l, err := lock.New(memstore.New(), &lock.Options{
+		l := expect.Value(lock.New(memstore.New(), &lock.Options{
 			Namespace: "shop", Logger: discard, Lease: lock.Heartbeat(30 * time.Second), RememberEvents: 1,
 			Observe: func(_ context.Context, o lock.Observation) {
 				mu.Lock()
@@ -160,28 +149,16 @@ func TestObservationsNameTheOperation(t *testing.T) {
 					t.Errorf("%s is in %q at %q", o.Outcome, o.Namespace, o.Store)
 				}
 			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		acquire := func(key lock.Key) *lock.Lock {
-			lk, err := l.Acquire(t.Context(), key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lk := expect.Value(l.Acquire(t.Context(), key))(t)
 			return lk
 		}
 		lk := acquire(event("e1"))
 		_, _ = l.Acquire(t.Context(), event("e2"))
 		time.Sleep(11 * time.Second)
-		ticket, err := lk.HandOver(t.Context(), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resumed, err := l.Resume(t.Context(), ticket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ticket := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
+		resumed := expect.Value(l.Resume(t.Context(), ticket))(t)
 		_ = resumed.CompleteWith(make([]byte, 400<<10))
 		_ = acquire(event("e2")).Release()
 		_ = acquire(resource).Complete()

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -106,10 +107,7 @@ func TestNamesNeverCollide(t *testing.T) { // F27, F28
 		{"a", "e\u0301"},
 	} {
 		t.Run(fmt.Sprintf("%q, %.20q", k.namespace, k.name), func(t *testing.T) {
-			l, err := lock.New(store, &lock.Options{Namespace: k.namespace, Logger: discard, Lease: lock.FixedLease(time.Hour)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(store, &lock.Options{Namespace: k.namespace, Logger: discard, Lease: lock.FixedLease(time.Hour)}))(t)
 			if _, err := l.Acquire(t.Context(), lock.Key{Name: k.name}); err != nil {
 				t.Errorf("collides with another case: %v", err)
 			}
@@ -124,9 +122,7 @@ func TestEventsThatAreHashed(t *testing.T) {
 		"long": strings.Repeat("x", 51), "very long": strings.Repeat("x", 5000), "not UTF-8": "\xff", "like a hash": "sha256:" + strings.Repeat("x", 43),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := l.Do(t.Context(), event(e), nothing); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, l.Do(t.Context(), event(e), nothing))
 			if err := l.Do(t.Context(), event(e), nothing); !isCompleted(err) {
 				t.Errorf("again: %v, want completed", err)
 			}
@@ -157,13 +153,10 @@ func TestLogLevels(t *testing.T) { // F30
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		faulty := fault.NewScripted(memstore.New())
-		l, err := lock.New(faulty, &lock.Options{
+		l := expect.Value(lock.New(faulty, &lock.Options{
 			RememberEvents: 1, Lease: lock.FixedLease(time.Minute),
 			Logger: slog.New(slog.NewTextHandler(&out, nil)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		complete(t, l, ids(0, 20)...)
 		faulty.Always(fault.Release, fault.Deny)
 		if err := l.Do(t.Context(), event(id(20)), nothing); !isStoreError(err) {
@@ -186,10 +179,7 @@ func TestLogLines(t *testing.T) { // F29, F30
 		out.Reset()
 		o.Logger = logger
 		o.Holder = func(context.Context) string { return "me" }
-		l, err := lock.New(memstore.New(), &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(memstore.New(), &o))(t)
 		_ = l.Do(t.Context(), key, func(ctx context.Context) error {
 			_, err := l.Acquire(context.Background(), key)
 			if strings.Contains(err.Error(), "jane") {
@@ -225,27 +215,16 @@ func TestLogLines(t *testing.T) { // F29, F30
 func TestLostLeaseIsAnError(t *testing.T) { // F21
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l, err := lock.New(memstore.New(), &lock.Options{
+		l := expect.Value(lock.New(memstore.New(), &lock.Options{
 			Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError})),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, err := l.Acquire(t.Context(), resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		first := expect.Value(l.Acquire(t.Context(), resource))(t)
 		time.Sleep(time.Minute)
-		second, err := l.Acquire(context.Background(), resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := expect.Value(l.Acquire(context.Background(), resource))(t)
 		if err := first.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("completed late: %v", err)
 		}
-		if err := second.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, second.Release())
 		if lines := out.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, `level=ERROR msg="lambdalock: lost"`) {
 			t.Errorf("logged at level ERROR:\n%s", lines)
 		}
@@ -313,10 +292,7 @@ func TestCheck(t *testing.T) {
 		"wrong setting": {&driver.ConfigError{Reason: "no table"}, func(err error) bool { return errors.As(err, new(*lock.ConfigError)) && !isStoreError(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := lock.New(checker{memstore.New(), c.reported}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(checker{memstore.New(), c.reported}, nil))(t)
 			if err := l.Check(t.Context()); !c.want(err) {
 				t.Errorf("got %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -23,9 +24,7 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
 		lk := f.mustAcquire(l, event("e1"))
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		if err := lk.Release(); err != nil {
 			t.Errorf("Release after Release: %v", err)
 		}
@@ -111,9 +110,7 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 		lk = f.mustAcquire(l, lock.Key{Name: "resource", Order: "6"})
 		f.faulty.Plan(fault.Release, fault.ApplyThenHang)
 		time.AfterFunc(500*time.Millisecond, func() {
-			if err := l.Do(t.Context(), lock.Key{Name: "resource", Order: "7"}, nothing); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, l.Do(t.Context(), lock.Key{Name: "resource", Order: "7"}, nothing))
 		})
 		if err := lk.Complete(); err != nil {
 			t.Errorf("got %v after a later order was completed, although it was applied", err)
@@ -128,10 +125,7 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 	same := &driver.Error{Lasting: true, Store: "s", Answered: true, Unapplied: true, Err: errors.New("no")}
 	before := *same
 	s := fault.Hooks{OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) { return driver.Row{}, false, same }}
-	l, err := lock.New(s, &lock.Options{Logger: discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(s, &lock.Options{Logger: discard}))(t)
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -160,9 +154,7 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 				f := newFixture(t)
 				f.faulty.Plan(op, fault.Conflict, fault.Conflict, fault.Conflict)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
-				if err := end(lk); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, end(lk))
 				if n := f.faulty.Requests(op); n != 4 {
 					t.Errorf("%d requests, want 4", n)
 				}
@@ -180,10 +172,7 @@ func panicsOnRelease() driver.Store {
 // deferred release does not wait for the completion that panicked.
 func TestStoreThatPanics(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(panicsOnRelease(), &lock.Options{Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(panicsOnRelease(), &lock.Options{Logger: discard}))(t)
 		defer func() {
 			if p := recover(); p != "store" {
 				t.Errorf("recovered %v, want the store's panic", p)
@@ -216,14 +205,8 @@ func TestLogValueWithoutAKey(t *testing.T) {
 // count as one.
 func TestCompleteAfterStorePanicked(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(panicsOnRelease(), &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lk, err := l.Acquire(t.Context(), event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(panicsOnRelease(), &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard}))(t)
+		lk := expect.Value(l.Acquire(t.Context(), event("e1")))(t)
 		func() {
 			defer func() { _ = recover() }()
 			_ = lk.Complete()

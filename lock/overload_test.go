@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -233,9 +234,7 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.faulty.Plan(fault.Release, fault.Throttle, fault.Throttle, fault.Throttle)
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 		f.faulty.Plan(fault.Acquire, fault.Throttle)
 		_ = f.mustAcquire(l, event("e2")).Release()
 	})
@@ -259,9 +258,7 @@ func TestPauseAfterThrottling(t *testing.T) { // F8
 				lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
 				f.faulty.Plan(fault.Release, c.fault)
 				start := time.Now()
-				if err := lk.Complete(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, lk.Complete())
 				if d := time.Since(start); d < c.least || d > c.most {
 					t.Errorf("the pause was %v, want %v to %v", d, c.least, c.most)
 				}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -95,10 +96,7 @@ func TestWorkThatOutlivesItsContext(t *testing.T) { // F14, F16
 						ctx, cancel := context.WithTimeout(t.Context(), timeout)
 						defer cancel()
 						l := skewed(f.locker(untilDeadline), 0)
-						h, err := acquire(ctx, f, l)
-						if err != nil {
-							t.Fatal(err)
-						}
+						h := expect.Value(acquire(ctx, f, l))(t)
 						var working atomic.Bool
 						working.Store(true)
 						go func() {
@@ -145,15 +143,10 @@ func TestWorkThatEndsWithItsContext(t *testing.T) { // F16, F17
 				f := newFixture(t)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				h, err := acquire(ctx, f, skewed(f.locker(untilDeadline), 0))
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := expect.Value(acquire(ctx, f, skewed(f.locker(untilDeadline), 0)))(t)
 				before := f.faulty.Requests(fault.Renew)
 				<-h.Context().Done()
-				if err := h.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, h.Complete())
 				time.Sleep(time.Hour)
 				if n := f.faulty.Requests(fault.Renew) - before; n != 0 {
 					t.Errorf("%d renewals of work that ended with its context", n)
@@ -170,9 +163,7 @@ func TestCostOfALeaseToTheDeadline(t *testing.T) {
 	allocations := func(mode lock.LeaseMode) float64 {
 		l := newLocker(t, memstore.New(), lock.Options{Lease: mode})
 		return testing.AllocsPerRun(1000, func() {
-			if err := l.Do(ctx, resource, nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(ctx, resource, nothing))
 		})
 	}
 	if more := allocations(lock.UntilDeadline()) - allocations(lock.FixedLease(10*time.Minute)); more > 4 {
@@ -192,20 +183,14 @@ func TestKilledAtItsDeadline(t *testing.T) { // F16, F19
 					f := newFixture(t)
 					ctx, cancel := context.WithTimeout(t.Context(), timeout)
 					defer cancel()
-					lk, err := f.locker(untilDeadline).Acquire(ctx, event("e1"))
-					if err != nil {
-						t.Fatal(err)
-					}
+					lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
 					deadline, _ := ctx.Deadline()
 					time.Sleep(time.Until(deadline.Add(late)))
 					lk.Leave() // a process that is gone renews nothing either
 					if n := f.faulty.Requests(fault.Renew); n != 1 {
 						t.Errorf("%d renewals, want 1", n)
 					}
-					next, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), event("e1"))
-					if err != nil {
-						t.Fatal(err)
-					}
+					next := expect.Value(f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), event("e1")))(t)
 					if after := time.Since(deadline); after <= late+lock.DefaultGrace || after > 8*time.Second {
 						t.Errorf("the name is available %v after the deadline", after)
 					}
@@ -229,10 +214,7 @@ func TestThawedAfterItsDeadline(t *testing.T) { // F15, F21
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				process := skewed(f.locker(untilDeadline), 0)
-				lk, err := process.Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(process.Acquire(ctx, event("e1")))(t)
 				time.Sleep(frozen)
 				process.freeze(time.Minute)
 				next := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
@@ -273,16 +255,10 @@ func TestOvertimeIsReported(t *testing.T) { // F16
 						}
 					}
 					faulty := fault.NewScripted(memstore.New())
-					l, err := lock.New(faulty, &o)
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := expect.Value(lock.New(faulty, &o))(t)
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 					defer cancel()
-					lk, err := l.Acquire(ctx, event("e1"))
-					if err != nil {
-						t.Fatal(err)
-					}
+					lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 					want := 0
 					if works {
 						want = 1
@@ -311,10 +287,7 @@ func TestOvertimeRidesOutAnOutage(t *testing.T) { // F8, F16
 				f := newFixture(t)
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				lk, err := f.locker(untilDeadline).Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
 				time.Sleep(9 * time.Second)
 				f.faulty.Always(fault.Renew, kind)
 				time.Sleep(2 * time.Second)
@@ -323,9 +296,7 @@ func TestOvertimeRidesOutAnOutage(t *testing.T) { // F8, F16
 				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isHeld(err) {
 					t.Errorf("a retry beside the work: %v", err)
 				}
-				if err := lk.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Complete())
 			})
 		})
 	}

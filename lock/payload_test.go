@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -45,9 +46,7 @@ func TestPayload(t *testing.T) { // F37
 						t.Errorf("waited %v for a mistake that no wait can mend", waited)
 					}
 				}
-				if err := first.Complete(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, first.Complete())
 				before := f.faulty.Requests(fault.Acquire)
 				_, err = l.Acquire(t.Context(), c.second)
 				if isMismatch(err) != c.mismatch || isCompleted(err) == c.mismatch {
@@ -75,14 +74,10 @@ func TestPayloadOfAnotherEvent(t *testing.T) { // F37
 		if _, err := l.Acquire(t.Context(), mutex); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("no event: %v", err)
 		}
-		if err := held.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, held.Release())
 		for _, key := range []lock.Key{carrying("e1", "20 EUR"), carrying("e2", "30 EUR")} { // e1 failed, so it may change
 			lk := f.mustAcquire(l, key)
-			if err := lk.Complete(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, lk.Complete())
 		}
 		for _, key := range []lock.Key{carrying("e1", "20 EUR"), carrying("e2", "30 EUR")} {
 			if _, err := l.Acquire(t.Context(), key); !isCompleted(err) {

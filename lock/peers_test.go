@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -22,10 +23,7 @@ import (
 func newLocker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
 	t.Helper()
 	o.Logger = discard
-	l, err := lock.New(store, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(store, &o))(t)
 	return l
 }
 
@@ -62,10 +60,7 @@ func TestRetryAfterTimeout(t *testing.T) { // F19
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		l := newLocker(t, store, untilDeadline)
-		lk, err := l.Acquire(ctx, event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 		<-ctx.Done()
 		lk.Leave() // the process is killed
 		killed := time.Now()
@@ -139,17 +134,12 @@ func TestHeartbeatOfNextLock(t *testing.T) { // F20
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, memstore.New(), lock.Options{Lease: lock.Heartbeat(9 * time.Second)})
 		for range 3 {
-			lk, err := l.Acquire(t.Context(), resource)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lk := expect.Value(l.Acquire(t.Context(), resource))(t)
 			time.Sleep(time.Minute)
 			if err := lk.Context().Err(); err != nil {
 				t.Errorf("the lock was not renewed: %v", context.Cause(lk.Context()))
 			}
-			if err := lk.Release(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, lk.Release())
 		}
 	})
 }
@@ -168,17 +158,12 @@ func TestSlowHeartbeat(t *testing.T) { // F4, F17
 		plan.Plan(fault.Renew, slices.Repeat(round, 100)...)
 		slow := &renewals{Store: fault.NewStore(memstore.New(), &plan, &late), takes: 500 * time.Millisecond}
 		l := newLocker(t, slow, lock.Options{})
-		lk, err := l.Acquire(t.Context(), resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(l.Acquire(t.Context(), resource))(t)
 		time.Sleep(10 * time.Minute)
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("lost: %v", context.Cause(lk.Context()))
 		}
-		if err := lk.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, lk.Release())
 		if sent, most := slow.sent.Load(), slow.most.Load(); sent < 200 || most != 1 {
 			t.Errorf("%d renewals, up to %d at the same time; want one after the other", sent, most)
 		}
@@ -239,10 +224,7 @@ func TestHeartbeatEndsWithItsWork(t *testing.T) { // F17, F18, F20
 		synctest.Test(t, func(t *testing.T) {
 			store := &renewals{Store: memstore.New()}
 			l := newLocker(t, store, lock.Options{Lease: lock.Heartbeat(12 * time.Second)})
-			lk, err := l.Acquire(t.Context(), resource)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lk := expect.Value(l.Acquire(t.Context(), resource))(t)
 			token := readRow(t, store, "/resource").Token
 			if _, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: "/resource", Token: token}); !ok || err != nil { // by hand
 				t.Fatal(ok, err)
@@ -272,10 +254,7 @@ func TestWaiterNeedsNoWholeLease(t *testing.T) { // F19, F38
 				store := memstore.New()
 				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 				defer cancel()
-				dead, err := newLocker(t, store, untilDeadline).Acquire(ctx, resource)
-				if err != nil {
-					t.Fatal(err)
-				}
+				dead := expect.Value(newLocker(t, store, untilDeadline).Acquire(ctx, resource))(t)
 				dead.Leave()
 				time.Sleep(c.asks)
 				began := time.Now()
@@ -283,16 +262,11 @@ func TestWaiterNeedsNoWholeLease(t *testing.T) { // F19, F38
 				o.MaxWait = time.Hour
 				invocation, stop := context.WithTimeout(t.Context(), 15*time.Minute)
 				defer stop()
-				next, err := newLocker(t, store, o).Acquire(invocation, resource)
-				if err != nil {
-					t.Fatal(err)
-				}
+				next := expect.Value(newLocker(t, store, o).Acquire(invocation, resource))(t)
 				if took := time.Since(began); took < c.waits || took > c.waits+100*time.Millisecond {
 					t.Errorf("waited for %v, want %v", took, c.waits)
 				}
-				if err := next.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, next.Release())
 			})
 		})
 	}
@@ -315,9 +289,7 @@ func TestOwnLockIsNotAnothers(t *testing.T) { // F1
 				if err != nil {
 					t.Fatalf("got %v", err)
 				}
-				if err := lk.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Release())
 				if row := readRow(t, store, "/resource"); row.Token != "" {
 					t.Errorf("the lock was not released: %+v", row)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -135,22 +136,13 @@ func TestHandOverOnServerClock(t *testing.T) { // F14
 		f := newFixture(t)
 		f.faulty.Store = newServerClock(func() time.Time { return time.Now().Add(-24 * time.Hour) })
 		locker := func(ahead time.Duration) locker { return skewed(f.locker(lock.Options{}), ahead) }
-		lk, err := locker(-time.Hour).Acquire(t.Context(), resource)
-		if err != nil {
-			t.Fatal(err)
-		}
-		handle, err := lk.HandOver(t.Context(), 10*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(locker(-time.Hour).Acquire(t.Context(), resource))(t)
+		handle := expect.Value(lk.HandOver(t.Context(), 10*time.Minute))(t)
 		time.Sleep(10*time.Minute - time.Second)
 		if _, err := locker(0).Acquire(t.Context(), resource); !isHeld(err) {
 			t.Fatalf("got %v before the lease ended, want a *HeldError", err)
 		}
-		resumed, err := locker(2*time.Hour).Resume(t.Context(), handle)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resumed := expect.Value(locker(2*time.Hour).Resume(t.Context(), handle))(t)
 		resumed.Leave()
 		lk.Leave()
 		time.Sleep(2 * time.Second) // the handed-over lease has ended, the resumed one lasts for 30 s

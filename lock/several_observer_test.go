@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -60,14 +61,8 @@ func endSetInside(t *testing.T, outer string, endOuter func(*lock.Locks) error, 
 	} else {
 		o.Observe = func(context.Context, lock.Observation) { call() }
 	}
-	l, err := lock.New(f.faulty, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := l.AcquireAll(t.Context(), keys("e", "a", "b", "c")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(f.faulty, &o))(t)
+	set := expect.Value(l.AcquireAll(t.Context(), keys("e", "a", "b", "c")...))(t)
 	all.Store(set)
 	f.faulty.Plan(fault.Release, faulty)
 	var first error

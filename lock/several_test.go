@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -83,10 +84,7 @@ func (f *fixture) record(o lock.Options) (*recorder, *lock.Locker) {
 	f.t.Helper()
 	r := &recorder{Store: f.faulty}
 	o.Logger = discard
-	l, err := lock.New(r, &o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	l := expect.Value(lock.New(r, &o))(f.t)
 	return r, l
 }
 
@@ -141,9 +139,7 @@ func TestAcquireAll(t *testing.T) {
 					t.Errorf("the context has ended: %v", err)
 				}
 				for range 2 { // only the first call counts
-					if err := c.end(all); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, c.end(all))
 				}
 				if err := all.Release(); err != nil {
 					t.Errorf("Release in the end: %v", err)
@@ -311,23 +307,14 @@ func TestContextOfLocks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		deadline, _ := ctx.Deadline()
-		outer, err := f.locker(untilDeadline).Acquire(ctx, lock.Key{Name: "outer"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		outer := expect.Value(f.locker(untilDeadline).Acquire(ctx, lock.Key{Name: "outer"}))(t)
 		names := make([]string, 50)
 		for i := range names {
 			names[i] = fmt.Sprintf("n%02d", i)
 		}
 		slow := &recorder{Store: f.faulty, fault: func(string, string, int) error { time.Sleep(5 * time.Millisecond); return nil }}
-		l, err := lock.New(slow, &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := l.AcquireAll(outer.Context(), keys("e", names...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(slow, &lock.Options{Lease: lock.UntilDeadline(), Logger: discard}))(t)
+		all := expect.Value(l.AcquireAll(outer.Context(), keys("e", names...)...))(t)
 		leases := lock.Leases(all.Context())
 		if len(leases) != 51 || leases[0].Key.Name != "n49" || leases[49].Key.Name != "n00" || leases[50].Key.Name != "outer" {
 			t.Errorf("the work runs under %d leases: %v", len(leases), leases)
@@ -344,9 +331,7 @@ func TestContextOfLocks(t *testing.T) {
 		if got, _ := all.Context().Deadline(); !got.Equal(end.Add(-time.Second)) {
 			t.Errorf("the work ends %v before the deadline of the function, want 1 s for each of two calls", deadline.Sub(got))
 		}
-		if err := errors.Join(all.Complete(), outer.Release()); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, errors.Join(all.Complete(), outer.Release()))
 		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2*51 {
 			t.Errorf("%d requests, want 2 for each lock", n)
 		}
@@ -502,16 +487,11 @@ func TestLongWaitOfASet(t *testing.T) { // F22
 		time.AfterFunc(30*time.Second, func() { _ = b.Release() })
 		ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 		defer cancel()
-		set, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute}).AcquireAll(ctx, keys("e", "a", "b", "c")...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := expect.Value(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute}).AcquireAll(ctx, keys("e", "a", "b", "c")...))(t)
 		if err := set.Context().Err(); err != nil {
 			t.Errorf("the work begins with a context that has ended: %v", err)
 		}
-		if err := set.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, set.Complete())
 	})
 }
 
@@ -520,17 +500,12 @@ func TestLongWaitOfASet(t *testing.T) { // F22
 func TestLostAndCompleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		if err := f.locker(lock.Options{}).Do(t.Context(), lock.Key{Name: "b", Event: "e"}, nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.locker(lock.Options{}).Do(t.Context(), lock.Key{Name: "b", Event: "e"}, nothing))
 		var process onClock
-		l, err := lock.New(f.faulty, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard, Holder: func(ctx context.Context) string {
+		l := expect.Value(lock.New(f.faulty, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard, Holder: func(ctx context.Context) string {
 			process.freeze(time.Hour * time.Duration(len(lock.Leases(ctx))))
 			return "holder"
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		process = skewed(l, 0)
 		if _, err := process.AcquireAll(t.Context(), keys("e", "a", "b")...); !isCompleted(err) {
 			t.Errorf("got %v", err)
@@ -690,9 +665,7 @@ func TestLocksAfterTheirEnd(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		all := f.mustAcquireAll(l, keys("e", "a", "b")...)
-		if err := all.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, all.Release())
 		if err := all.Complete(); err != lock.ErrReleased {
 			t.Errorf("Complete after Release: %v", err)
 		}
@@ -780,9 +753,7 @@ func TestDuplicateMeetsAnyRow(t *testing.T) {
 		t.Run(completed, func(t *testing.T) {
 			f := newFixture(t)
 			l := f.locker(lock.Options{})
-			if err := l.Do(t.Context(), lock.Key{Name: completed, Event: "e"}, nothing); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, l.Do(t.Context(), lock.Key{Name: completed, Event: "e"}, nothing))
 			var e *lock.CompletedError
 			if _, err := l.AcquireAll(t.Context(), keys("e", names...)...); !errors.As(err, &e) || e.Key.Name != completed {
 				t.Errorf("got %v", err)
@@ -810,13 +781,8 @@ func TestSetWithinLocks(t *testing.T) { // F33
 			t.Errorf("a set with %s inside the set: %v", n, err)
 		}
 	}
-	inner, err := l.AcquireAll(set.Context(), keys("e", "x", "y")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(inner.Complete(), set.Complete()); err != nil {
-		t.Error(err)
-	}
+	inner := expect.Value(l.AcquireAll(set.Context(), keys("e", "x", "y")...))(t)
+	expect.OK(t, errors.Join(inner.Complete(), set.Complete()))
 	f.wantAllFree("in the end", "0", "a", "b", "c", "x", "y")
 }
 
@@ -861,8 +827,6 @@ func TestHeartbeatsOfASet(t *testing.T) {
 				t.Errorf("%v are left of the lease of %s", left, lease.Key.Name)
 			}
 		}
-		if err := set.Complete(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, set.Complete())
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -50,15 +51,9 @@ func TestStuckHeartbeat(t *testing.T) { // F19
 			synctest.Test(t, func(t *testing.T) {
 				faulty := fault.NewScripted(memstore.New())
 				c := &stuck{Store: faulty, Handler: slog.DiscardHandler, release: make(chan struct{})}
-				locker, err := lock.New(c, &lock.Options{Lease: lock.Heartbeat(12 * time.Second), Logger: slog.New(c)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				locker := expect.Value(lock.New(c, &lock.Options{Lease: lock.Heartbeat(12 * time.Second), Logger: slog.New(c)}))(t)
 				began := time.Now()
-				lk, err := locker.Acquire(t.Context(), resource)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(locker.Acquire(t.Context(), resource))(t)
 				c.logs.Store(name == "log handler")
 				c.renews.Store(name == "client")
 				faulty.Always(fault.Renew, fault.DropBefore)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -158,9 +159,7 @@ func TestTransactionWithoutEvent(t *testing.T) {
 		later := f.mustAcquire(l, lock.Key{Name: "resource", Order: "3"})
 		time.Sleep(time.Hour)
 		other := f.mustAcquire(l, lock.Key{Name: "resource", Order: "4"})
-		if err := other.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, other.Complete())
 		if err := transact(t, f, later, fails(errors.New("lost")), f.faulty.Settle); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("a later order was completed by another: %v, want ErrLost", err)
 		}
@@ -221,9 +220,7 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), event("e1"))
-				if err := end(t, f, lk); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, end(t, f, lk))
 				err := transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 					t.Error("it was sent")
 					return driver.Row{}, true, nil
@@ -351,9 +348,7 @@ func TestHandOverAfterATransaction(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
 				_ = transact(t, f, lk, fails(&driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}))
-				if err := end(f, lk); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, end(f, lk))
 				if err := lk.Release(); err != nil {
 					t.Errorf("Release afterwards: %v", err)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -116,12 +117,8 @@ func TestEventOfAnyJSON(t *testing.T) {
 	t.Run("JSON to JSON", func(t *testing.T) {
 		raw := func(_ context.Context, b json.RawMessage) (lock.Key, error) { return lock.Key{Name: string(b)}, nil }
 		f := newFixture()
-		if err := middleware.WithLock(raw, func(any) error { return nil }, f.options()...)(map[string]any{"b": 1, "a": "<"}); err != nil {
-			t.Error(err)
-		}
-		if err := middleware.WithLock(raw, func([]byte) error { return nil }, f.options()...)([]byte(`{ "b": 1}`)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, middleware.WithLock(raw, func(any) error { return nil }, f.options()...)(map[string]any{"b": 1, "a": "<"}))
+		expect.OK(t, middleware.WithLock(raw, func([]byte) error { return nil }, f.options()...)([]byte(`{ "b": 1}`)))
 		k := f.of(lock.OutcomeAcquired)
 		if len(k) != 2 || k[0].Key.Name != `{"a":"\u003c","b":1}` || k[1].Key.Name != `{ "b": 1}` {
 			t.Errorf("%v", k)
@@ -134,9 +131,7 @@ func TestEventOfAnyJSON(t *testing.T) {
 		key := func(_ context.Context, e hidden) (lock.Key, error) { return lock.Key{Name: e.ID}, nil }
 		h := middleware.WithLock(key, func(any) error { return nil }, newFixture().options()...)
 		for _, e := range []any{hidden{"1"}, &hidden{"1"}} {
-			if err := h(e); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(e))
 		}
 	})
 	t.Run("a copy", func(t *testing.T) { // F25
@@ -179,9 +174,7 @@ func TestAnyJSONIsRefused(t *testing.T) { // F31
 	t.Run("s3:TestEvent", func(t *testing.T) {
 		f := newFixture()
 		h := middleware.WithLock(keyfuncs.S3Object, func(any) error { return nil }, f.options()...)
-		if err := h(json.RawMessage(`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}`)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(json.RawMessage(`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}`)))
 		f.want(t, middleware.OutcomeIgnored)
 	})
 }

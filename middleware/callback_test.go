@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -44,15 +45,11 @@ var callbackCases = map[lock.Outcome]callbackCase{
 	}},
 	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "n"}) }},
 	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, f *fixture) {
-		if err := f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete())
 	}},
 	lock.OutcomeStale: {
 		before: func(t *testing.T, f *fixture) {
-			if err := f.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete())
 		},
 		key: func(string) (lock.Key, error) { return lock.Key{Name: "n", Order: "1"}, nil },
 	},

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -104,9 +105,7 @@ func TestCoalesce(t *testing.T) {
 						time.Sleep(c.takes)
 						if runs++; runs == 1 {
 							for i := range 3 {
-								if err := h(t.Context(), order{ID: fmt.Sprint("other ", i)}); err != nil {
-									t.Error(err)
-								}
+								expect.OK(t, h(t.Context(), order{ID: fmt.Sprint("other ", i)}))
 							}
 							if err := h(t.Context(), order{ID: "first"}); err == nil {
 								t.Error("another delivery of the holder's own event is acknowledged")
@@ -122,9 +121,7 @@ func TestCoalesce(t *testing.T) {
 					if err := h(ctx, order{ID: "first"}); (err == nil) != c.ok || runs != c.runs {
 						t.Errorf("%d runs, %v", runs, err)
 					}
-					if err := h(t.Context(), order{ID: "first"}); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, h(t.Context(), order{ID: "first"}))
 					if again := runs > c.runs; again == c.ok {
 						t.Errorf("the first event ran again: %v", again)
 					}

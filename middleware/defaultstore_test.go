@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -28,19 +29,14 @@ import (
 // TestDefaultStore shows that wrappers without the option Store use the table
 // named in the environment or by the option Table.
 func TestDefaultStore(t *testing.T) {
-	table, err := localtable.Start(patience.Context(t), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "locks")
 	ran := 0
 	handle := func(context.Context, order) error { ran++; return nil }
 	h := middleware.WithLock(byOrder, handle)
 	for range 2 {
-		if err := h(patience.Context(t), order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(patience.Context(t), order{ID: "1"}))
 	}
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)
@@ -70,10 +66,7 @@ func TestDefaultStore(t *testing.T) {
 // TestDefaultStoreCanDoWhatItsTableCan coalesces an event, and compares the
 // optional interfaces of the default store with those of the store in it.
 func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
-	table, err := localtable.Start(patience.Context(t), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "locks")
 	runs := 0
@@ -108,10 +101,7 @@ func TestTransactInDefaultStore(t *testing.T) {
 	t.Cleanup(server.Close)
 	environment(t, server.URL, "locks")
 	createTables(t)
-	client, err := dynamostore.NewClient(patience.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := expect.Value(dynamostore.NewClient(patience.Context(t)))(t)
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
 		TableName: aws.String("other-schema"), Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "1"}},
 	}}}}
@@ -151,10 +141,7 @@ func TestDefaultStoreIsShared(t *testing.T) {
 		return fakedynamo.None
 	})
 	handle := func(context.Context, order) error { return nil }
-	own, err := dynamostore.Open(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := expect.Value(dynamostore.Open(t.Context(), "locks"))(t)
 	for _, step := range []struct {
 		name string
 		opts []middleware.Option
@@ -248,10 +235,7 @@ func TestDefaultStoreIsSafeForConcurrentUse(t *testing.T) { // F39
 // TestDefaultStoreWithoutATable shows that every request reports the missing
 // name, and that the store opens once the environment has it.
 func TestDefaultStoreWithoutATable(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(t.Context(), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "")
 	store := middleware.DefaultStore("")
@@ -277,10 +261,7 @@ func TestDefaultStoreWithoutATable(t *testing.T) {
 // TestDefaultStoreIsSharedAtOnce shows that many wrappers may be made and used
 // at the same time, each on its own goroutine, with one client and no overlap.
 func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
-	table, err := localtable.Start(patience.Context(t), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "locks")
 	var all sync.WaitGroup
@@ -296,9 +277,7 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 				ran.Add(1)
 				return nil
 			}, middleware.OnHeld(middleware.Wait(time.Minute)))
-			if err := h(patience.Context(t), order{ID: "1"}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(patience.Context(t), order{ID: "1"}))
 			stores <- middleware.DefaultStore("")
 		})
 	}
@@ -317,17 +296,12 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 // TestDefaultStoreOpensOnce shows that a client is built for the first request
 // only, however often the store is used.
 func TestDefaultStoreOpensOnce(t *testing.T) {
-	table, err := localtable.Start(patience.Context(t), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "locks")
 	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil })
 	for _, id := range []string{"1", "2"} {
-		if err := h(patience.Context(t), order{ID: id}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(patience.Context(t), order{ID: id}))
 		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // where another client would go
 	}
 }
@@ -335,10 +309,7 @@ func TestDefaultStoreOpensOnce(t *testing.T) {
 // TestDefaultStoreOpensAgain shows that a store which could not be opened is
 // opened by a later request.
 func TestDefaultStoreOpensAgain(t *testing.T) { // F10
-	table, err := localtable.Start(patience.Context(t), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
 	environment(t, table.URL, "locks")
 	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, noLog)

@@ -15,6 +15,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -96,10 +97,7 @@ func TestDeadlineTooNear(t *testing.T) { // F12
 // TestInitOpensTheConnection shows that a function starts in Lambda with and
 // without its table, and how it describes itself to those who want its lock.
 func TestInitOpensTheConnection(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(t.Context(), "locks"))(t)
 	t.Cleanup(table.Close)
 	for name, env := range map[string][]string{"with a table": table.Env, "without a table": {"LOCK_TABLE_NAME="}} {
 		t.Run(name, func(t *testing.T) {
@@ -119,9 +117,7 @@ func TestInitOpensTheConnection(t *testing.T) {
 			if holder := string(r.Payload); name == "with a table" && !strings.Contains(holder, "fn request "+r.RequestID+" log 2") {
 				t.Errorf("the holder is described as %s", holder)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, p.Close())
 		})
 	}
 }
@@ -173,8 +169,6 @@ func holderOf(t *testing.T, ctx context.Context, opts []middleware.Option) strin
 		}
 		return nil
 	}, newFixture().options(opts...)...)
-	if err := h(ctx, order{ID: "1"}); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, h(ctx, order{ID: "1"}))
 	return held.Holder
 }

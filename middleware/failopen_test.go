@@ -22,6 +22,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // createTables creates a lock table, and a table with another partition key.
@@ -150,7 +151,9 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) { // F13, F57
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ran := false
-				store := fault.Hooks{OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) { return driver.Row{}, false, c.err }}
+				store := fault.Hooks{Store: memstore.New(), OnAcquire: func(context.Context, *driver.Claim) (driver.Row, bool, error) {
+					return driver.Row{}, false, c.err
+				}}
 				h := middleware.WithLock(byOrder, func(context.Context, order) error { ran = true; return nil }, middleware.FailOpen(),
 					middleware.Store(store), noLog)
 				if err := h(t.Context(), order{ID: "1"}); ran != c.runs || ran != (err == nil) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -66,14 +67,8 @@ func (r *fixture) options(more ...middleware.Option) []middleware.Option {
 // 5 s, and unseen by the fixture.
 func (r *fixture) acquireElsewhere(t *testing.T, k lock.Key) *lock.Lock {
 	t.Helper()
-	locker, err := lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := locker.Acquire(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)}))(t)
+	l := expect.Value(locker.Acquire(t.Context(), k))(t)
 	return l
 }
 

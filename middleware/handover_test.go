@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -24,10 +25,7 @@ var errStep = errors.New("the step failed")
 // fixture.
 func (r *fixture) resumeElsewhere(t *testing.T, h lock.Ticket) (*lock.Lock, error) {
 	t.Helper()
-	locker, err := lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: noLogger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: noLogger}))(t)
 	return locker.Resume(t.Context(), h)
 }
 
@@ -158,9 +156,7 @@ func TestHandOverOfNestedLocks(t *testing.T) {
 			return err
 		}, f.options()...)
 		outer := middleware.WithLock(keyfuncs.Prefix(lockPerOrder, "outer"), inner, f.options()...)
-		if err := outer(t.Context(), order{ID: "1"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, outer(t.Context(), order{ID: "1"}))
 		if err := outer(t.Context(), order{ID: "1"}); err != nil || f.count(lock.OutcomeAlreadyCompleted) != 1 {
 			t.Errorf("a duplicate: %v, %q, want it skipped by the outer lock", err, f.outcomes())
 		}
@@ -173,9 +169,7 @@ func TestHandOverOfNestedLocks(t *testing.T) {
 			outside, err = lock.HandOver(ctx, time.Hour)
 			return err
 		}, f.options()...)
-		if err := outer(t.Context(), order{ID: "2"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, outer(t.Context(), order{ID: "2"}))
 		if inside.Name == outside.Name {
 			t.Errorf("both handles are for %q", inside.Name)
 		}
@@ -285,10 +279,7 @@ func TestResume(t *testing.T) { // F54
 					t.Errorf("the failure became %v", err)
 				}
 				f.want(t, lock.OutcomeResumed, lock.OutcomeHandedOver)
-				s, err := work(ctx, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s = expect.Value(work(ctx, s))(t)
 				f.want(t, lock.OutcomeResumed, lock.OutcomeHandedOver)
 				if err := calling(func() error { _, err := finish(ctx, s); return err }); err != errStep {
 					t.Errorf("the panic became %v", err)

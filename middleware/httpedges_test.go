@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -24,10 +25,7 @@ import (
 // gatewayEvent returns a real event of a gateway.
 func gatewayEvent(t *testing.T, file string) []byte {
 	t.Helper()
-	doc, err := os.ReadFile("../keyfuncs/testdata/" + file + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Value(os.ReadFile("../keyfuncs/testdata/" + file + ".json"))(t)
 	return doc
 }
 
@@ -247,9 +245,7 @@ func TestHTTPWithoutResult(t *testing.T) {
 	key := func(ctx context.Context, e v2Event) (lock.Key, error) { return byOrder(ctx, order{ID: e.Body}) }
 	h := middleware.WithLock(key, func(context.Context, v2Event) error { return nil }, f.options()...)
 	for range 2 {
-		if err := h(t.Context(), v2Event{Body: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context(), v2Event{Body: "1"}))
 	}
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }

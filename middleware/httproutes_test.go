@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -82,9 +83,7 @@ func typed[E, R any](build func(reply) R) route {
 		}, f.options(opts...)...)
 		return func(doc []byte) (reply, error) {
 			var e E
-			if err := json.Unmarshal(doc, &e); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(doc, &e))
 			out, err := h(t.Context(), e)
 			return sent(t, out, err)
 		}
@@ -129,9 +128,7 @@ func decodedMap[E any](build func(reply) any) route {
 		}, f.options(opts...)...)
 		return func(doc []byte) (reply, error) {
 			var e any
-			if err := json.Unmarshal(doc, &e); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(doc, &e))
 			out, err := h(t.Context(), e)
 			return sent(t, out, err)
 		}
@@ -344,10 +341,7 @@ var routes = map[string]map[string]route{
 func onEveryRoute(t *testing.T, test func(t *testing.T, r route, doc []byte)) {
 	t.Helper()
 	for file, ways := range routes {
-		doc, err := os.ReadFile("../keyfuncs/testdata/" + file + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := expect.Value(os.ReadFile("../keyfuncs/testdata/" + file + ".json"))(t)
 		for way, r := range ways {
 			t.Run(file+" "+way, func(t *testing.T) {
 				t.Parallel()
@@ -361,9 +355,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, r route, doc []byte)) {
 func edited(t *testing.T, doc []byte, change func(map[string]any)) []byte {
 	t.Helper()
 	var e map[string]any
-	if err := json.Unmarshal(doc, &e); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(doc, &e))
 	change(e)
 	return toJSON(t, e)
 }

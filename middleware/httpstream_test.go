@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -26,10 +27,7 @@ func TestStreamedResponseIsNotBuffered(t *testing.T) {
 	f := newFixture()
 	r, w := io.Pipe()
 	h := streamed(f, func() *events.LambdaFunctionURLStreamingResponse { return urlResponse(r) })
-	out, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 	for _, part := range []string{"first", "second"} {
 		go func() { _, _ = io.WriteString(w, part) }()
 		buf := make([]byte, 10)
@@ -42,10 +40,7 @@ func TestStreamedResponseIsNotBuffered(t *testing.T) {
 	if _, err := io.ReadAll(out); err != nil {
 		t.Error(err)
 	}
-	again, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 	if b, err := io.ReadAll(again.Body); string(b) != "firstsecond" || again.Headers["a"] != "b" || again.Headers["Idempotent-Replayed"] != "true" || err != nil {
 		t.Errorf("%q, %v, %v", b, again.Headers, err)
 	}
@@ -60,10 +55,7 @@ func TestLastBytesWithTheEndOfAStream(t *testing.T) { // F35
 		return urlResponse(iotest.DataErrReader(strings.NewReader("hello")))
 	})
 	for _, run := range []string{"first", "replayed"} {
-		out, err := h(t.Context(), order{ID: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 		if b, err := io.ReadAll(out.Body); string(b) != "hello" || err != nil {
 			t.Errorf("%s: %q, %v", run, b, err)
 		}
@@ -95,10 +87,7 @@ func TestStreamedResponseThatFails(t *testing.T) {
 				return urlResponse(io.MultiReader(strings.NewReader("begun"), brokenReader{}))
 			})
 			for range 2 {
-				out, err := h(t.Context(), order{ID: "1"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 				use(out)
 			}
 			f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
@@ -119,10 +108,7 @@ func TestObserverThatPanicsAtTheEndOfAStream(t *testing.T) { // F48
 	h := middleware.WithLock(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) {
 		return urlResponse(strings.NewReader(strings.Repeat("x", 1<<20))), nil
 	}, f.options(observe)...)
-	out, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 	func() {
 		defer func() {
 			if p := recover(); p != "observer" {
@@ -146,10 +132,7 @@ func (r oddReader) Read([]byte) (int, error) { return r.n, io.EOF }
 func TestStreamOfAnOddReader(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 1000} {
-		out, err := streamed(newFixture(), func() *events.LambdaFunctionURLStreamingResponse { return urlResponse(oddReader{n}) })(t.Context(), order{ID: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(streamed(newFixture(), func() *events.LambdaFunctionURLStreamingResponse { return urlResponse(oddReader{n}) })(t.Context(), order{ID: "1"}))(t)
 		if got, err := out.Body.Read(make([]byte, 10)); got != n || err != io.EOF {
 			t.Errorf("%d, %v", got, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -37,19 +38,14 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 				t.Cleanup(func() { lambdacontext.FunctionName = "" })
 			}
 			f := newFixture()
-			locker, err := lock.New(f.faulty, &lock.Options{Namespace: c.want})
-			if err != nil {
-				t.Fatal(err)
-			}
+			locker := expect.Value(lock.New(f.faulty, &lock.Options{Namespace: c.want}))(t)
 			h := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
 				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "orders"}); !errors.Is(err, lock.ErrHeld) {
 					t.Errorf("the name is not held in namespace %q: %v", c.want, err)
 				}
 				return nil
 			}, f.options(c.opts...)...)
-			if err := h(t.Context(), order{ID: "1"}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(t.Context(), order{ID: "1"}))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -60,9 +61,7 @@ func TestPipeAdapters(t *testing.T) {
 			t.Error("a failed record was acknowledged")
 		}
 		for range 2 {
-			if err := deliver("", "", ""); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, deliver("", "", ""))
 		}
 		if want := []string{"100", "101", "101", "102"}; !slices.Equal(runs.began, want) {
 			t.Errorf("ran %q, want %q", runs.began, want)
@@ -73,13 +72,9 @@ func TestPipeAdapters(t *testing.T) {
 			return nil
 		}, newFixture().options(middleware.Concurrency(1))...)
 		var records []events.KafkaRecord
-		if err := json.Unmarshal([]byte(`[{"eventSource":"aws:kafka","topic":"orders","partition":0,"offset":15},{"topic":"orders","partition":1,"offset":15}]`), &records); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(`[{"eventSource":"aws:kafka","topic":"orders","partition":0,"offset":15},{"topic":"orders","partition":1,"offset":15}]`), &records))
 		for range 2 {
-			if err := each(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"": records}}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, each(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"": records}}))
 		}
 		if slices.Sort(kafka); !slices.Equal(kafka, []string{"orders-0/15", "orders-1/15"}) {
 			t.Errorf("ran %q", kafka)

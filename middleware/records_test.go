@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -82,9 +83,7 @@ func TestS3EventDecodesEachRecord(t *testing.T) { // F31
 			t.Error("aws-lambda-go accepts the event: this test shows nothing")
 		}
 		var e middleware.S3Records
-		if err := json.Unmarshal(payload, &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(payload, &e))
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error {
 			return runs.act(ctx, r.S3.Object.URLDecodedKey, "")
@@ -113,12 +112,8 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error { return runs.act(ctx, "", "") }, f.options()...)
 		var e middleware.S3Records
-		if err := json.Unmarshal([]byte(`{"Event":"s3:TestEvent"}`), &e); err != nil {
-			t.Fatal(err)
-		}
-		if err := h(ctx, e); err != nil {
-			t.Error(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(`{"Event":"s3:TestEvent"}`), &e))
+		expect.OK(t, h(ctx, e))
 		f.want(t, middleware.OutcomeIgnored)
 	})
 }
@@ -286,10 +281,7 @@ func TestEachDocumentDBRecord(t *testing.T) {
 // aws-lambda-go.
 func TestBatchesInTheRuntime(t *testing.T) {
 	t.Parallel()
-	s3, err := os.ReadFile("../keyfuncs/testdata/s3-malformed.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s3 := expect.Value(os.ReadFile("../keyfuncs/testdata/s3-malformed.json"))(t)
 	for name, c := range map[string]struct{ function, payload, want string }{
 		"duplicate":         {"SQS batch", `{"Records":[{"messageId":"a"},{"messageId":"b"},{"messageId":"a"}]}`, `{"batchItemFailures":[]}`},
 		"some fail":         {"SQS batch", `{"Records":[{"messageId":"a","body":"fails"},{"messageId":"b"},{"messageId":"c","body":"panics"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"c"}]}`},
@@ -297,10 +289,7 @@ func TestBatchesInTheRuntime(t *testing.T) {
 		"unreadable record": {"S3 batch", string(s3), "BatchError: lambdalock: 1 of 3 records failed; Records[1]: lambdalock: no key: Records[1].s3 cannot be decoded: invalid URL escape \"%zz\""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := platform(t, c.function, true).Invoke(t.Context(), locallambda.Invocation{Payload: []byte(c.payload)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := expect.Value(platform(t, c.function, true).Invoke(t.Context(), locallambda.Invocation{Payload: []byte(c.payload)}))(t)
 			got := string(r.Payload)
 			if r.Outcome != locallambda.Succeeded {
 				got = r.ErrorType + ": " + r.ErrorMessage

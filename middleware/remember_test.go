@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -36,9 +37,7 @@ func inBothStores(t *testing.T, name string, test func(*testing.T, driver.Store)
 				Region: "eu-central-1", BaseEndpoint: aws.String("http://localhost"), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 				HTTPClient: &http.Client{Transport: fault.InProcess{Handler: fakedynamo.New()}},
 			})
-			if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
 			return dynamostore.New(client, "locks")
 		},
 	} {
@@ -105,9 +104,7 @@ func TestRememberEvents(t *testing.T) {
 			}))...)
 		deliver := func(from, to int) {
 			for i := from; i < to; i++ {
-				if err := h(t.Context(), order{ID: fmt.Sprintf("%036d", i)}); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, h(t.Context(), order{ID: fmt.Sprintf("%036d", i)}))
 			}
 		}
 		deliver(0, 70)
@@ -161,9 +158,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 					ran := 0
 					deliver := c.deliver(func() error { ran++; return nil }, opts)
 					for at, want := range []int{1, 1, 2} { // at first, at the end of that time, after it
-						if err := deliver(t.Context()); err != nil {
-							t.Fatal(err)
-						}
+						expect.Must(t, deliver(t.Context()))
 						if ran != want {
 							t.Errorf("ran %d times after delivery %d, want %d", ran, at+1, want)
 						}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -165,16 +166,11 @@ func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform
 	if wrapped {
 		env = append(env, "LAMBDALOCK_TEST_WRAPPED=1")
 	}
-	p, err := locallambda.Start(t.Context(), locallambda.Config{
+	p := expect.Value(locallambda.Start(t.Context(), locallambda.Config{
 		Command: platformCommand, Env: env, Function: "fn", Timeout: 20 * time.Second, Logs: func(int, string) {},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, p.Close())
 	})
 	return p
 }
@@ -194,14 +190,8 @@ func TestRuntimeSeesNoDifference(t *testing.T) { // P7
 			if name == "unfit event" {
 				in.Payload = []byte(`{"id":42}`)
 			}
-			bare, err := platform(t, name, false).Invoke(t.Context(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wrapped, err := platform(t, name, true).Invoke(t.Context(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bare := expect.Value(platform(t, name, false).Invoke(t.Context(), in))(t)
+			wrapped := expect.Value(platform(t, name, true).Invoke(t.Context(), in))(t)
 			if bare.Outcome != wrapped.Outcome || bare.ContentType != wrapped.ContentType || bare.ErrorType != wrapped.ErrorType || bare.ErrorMessage != wrapped.ErrorMessage {
 				t.Errorf("bare: %s %s %s %q\nwrapped: %s %s %s %q", bare.Outcome, bare.ContentType, bare.ErrorType, bare.ErrorMessage,
 					wrapped.Outcome, wrapped.ContentType, wrapped.ErrorType, wrapped.ErrorMessage)
@@ -224,9 +214,7 @@ func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	}
 	decode := func(raw json.RawMessage) (s []frame) {
 		if raw != nil {
-			if err := json.Unmarshal(raw, &s); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(raw, &s))
 		}
 		return s
 	}
@@ -267,9 +255,7 @@ func TestLeaseFitsThePlatform(t *testing.T) { // F16, F22
 			if err != nil || string(r.Payload) != c.seconds {
 				t.Errorf("a lease of %s s, want %s; %v", r.Payload, c.seconds, err)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, p.Close())
 		})
 	}
 }
@@ -300,9 +286,7 @@ func TestStreamArrivesInChunks(t *testing.T) {
 	}
 	go func() {
 		<-out.first // if the body were buffered, this would never come
-		if err := os.WriteFile(seen, nil, 0o600); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, os.WriteFile(seen, nil, 0o600))
 	}()
 	r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: payload, Stream: out})
 	if err != nil || r.Outcome != locallambda.Succeeded || out.all.String() != "firstsecond" {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -78,10 +79,7 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 // testdata returns a real event.
 func testdata(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("../keyfuncs/testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile("../keyfuncs/testdata/" + name))(t)
 	return string(b)
 }
 
@@ -97,9 +95,7 @@ func TestNewsOfAnUpload(t *testing.T) {
 		deliver := func(kind, sequencer string) {
 			r := s3Record("k")
 			r.EventName, r.S3.Object.Sequencer, r.ResponseElements = kind, sequencer, map[string]string{"x-amz-request-id": kind + sequencer}
-			if err := h(ctx, events.S3Event{Records: []events.S3EventRecord{r}}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(ctx, events.S3Event{Records: []events.S3EventRecord{r}}))
 		}
 		for range 2 {
 			deliver("ObjectCreated:Put", "02")

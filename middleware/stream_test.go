@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -37,10 +38,7 @@ func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	h := streamed(f, func() io.Reader { return strings.NewReader("hello") })
-	out, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 	f.want(t, lock.OutcomeAcquired)
 	if _, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("while it is streamed: %v", err)
@@ -50,9 +48,7 @@ func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	f.want(t, lock.OutcomeReleased)
-	if err := out.(io.Closer).Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, out.(io.Closer).Close())
 	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
 		t.Errorf("duplicate: %v, %v; want skipped", out, err)
 	}
@@ -94,13 +90,8 @@ func TestStreamHoldsTheLockWhileItCloses(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	inner := closing{strings.NewReader("hello"), func() { f.want(t, lock.OutcomeAcquired) }}
-	out, err := streamed(f, func() io.ReadCloser { return inner })(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Error(err)
-	}
+	out := expect.Value(streamed(f, func() io.ReadCloser { return inner })(t.Context(), order{ID: "1"}))(t)
+	expect.OK(t, out.Close())
 	f.want(t, lock.OutcomeReleased)
 }
 
@@ -114,10 +105,7 @@ func TestStreamThatFails(t *testing.T) {
 		r, w := io.Pipe()
 		w.CloseWithError(broken)
 		h := streamed(f, func() any { return r })
-		out, err := h(t.Context(), order{ID: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 		if _, err := io.ReadAll(out.(io.Reader)); err != broken {
 			t.Errorf("%v, want the stream's own error", err)
 		}
@@ -137,10 +125,7 @@ func TestStreamThatBreaksOffInTheRuntime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture()
-			out, err := streamed(f, func() io.Reader { return result })(t.Context(), order{ID: "1"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(streamed(f, func() io.Reader { return result })(t.Context(), order{ID: "1"}))(t)
 			if _, err := json.Marshal(out); err == nil {
 				t.Error("a stream was encoded as JSON")
 			}
@@ -217,9 +202,7 @@ func TestStreamingResponses(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 		f.want(t, lock.OutcomeReleased)
-		if err := out.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, out.Close())
 	}
 	f := newFixture()
 	url, err := streamed(f, func() *events.LambdaFunctionURLStreamingResponse {
@@ -255,10 +238,7 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	f := newFixture()
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
 		f.options(middleware.OnCompleted(middleware.Replay))...)
-	out, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 	if b, err := io.ReadAll(out.(io.Reader)); string(b) != "x" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -294,10 +274,7 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 	} {
 		t.Run(method, func(t *testing.T) {
 			f := newFixture()
-			out, err := streamed(f, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(streamed(f, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"}))(t)
 			func() {
 				defer func() {
 					if p := recover(); p != "body" {

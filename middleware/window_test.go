@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -107,13 +108,8 @@ func TestStreamRecordsAreEvents(t *testing.T) {
 	for _, file := range []string{"kinesis", "dynamodb"} {
 		doc := []byte(testdata(t, file+".json"))
 		decode := func(v any) string {
-			if err := json.Unmarshal(doc, v); err != nil {
-				t.Fatal(err)
-			}
-			b, err := json.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(doc, v))
+			b := expect.Value(json.Marshal(v))(t)
 			return string(b)
 		}
 		ours, theirs := decode(new(middleware.KinesisRecords)), decode(new(events.KinesisEvent))

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -105,9 +106,7 @@ func TestDuplicateIsSkipped(t *testing.T) { // P5
 	ran := 0
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, f.options()...)
 	for range 3 {
-		if err := h(t.Context(), order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context(), order{ID: "1"}))
 	}
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)
@@ -171,9 +170,7 @@ func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
 	key := func(_ context.Context, o *order) (lock.Key, error) { return lock.Key{Name: "orders", Event: o.ID}, nil }
 	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, f.options()...)
 	for range 2 {
-		if err := h(t.Context(), &order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context(), &order{ID: "1"}))
 	}
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
@@ -326,9 +323,7 @@ func TestNested(t *testing.T) { // F33
 	f := newFixture()
 	inner := middleware.WithLock(keyfuncs.Prefix(keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil }), "resource"),
 		func(context.Context, order) error { return nil }, f.options()...)
-	if err := middleware.WithLock(byOrder, inner, f.options()...)(t.Context(), order{ID: "1"}); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, middleware.WithLock(byOrder, inner, f.options()...)(t.Context(), order{ID: "1"}))
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
 	same := middleware.WithLock(byOrder, inner, f.options()...)
 	err := middleware.WithLock(byOrder, same, f.options()...)(t.Context(), order{ID: "2"})

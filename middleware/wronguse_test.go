@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -188,9 +189,7 @@ func TestNilMeansTheDefault(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 {
-		if err := h(ctx, order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(ctx, order{ID: "1"}))
 	}
 }
 
@@ -201,8 +200,6 @@ func TestLastOptionCounts(t *testing.T) {
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
 		newFixture().options(middleware.OnCompleted(middleware.Fail), middleware.OnCompleted(middleware.Skip))...)
 	for range 2 {
-		if err := h(t.Context(), order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context(), order{ID: "1"}))
 	}
 }

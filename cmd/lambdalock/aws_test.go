@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // account is a DynamoDB that keeps who asked, according to the requests'
@@ -43,12 +44,8 @@ func TestInvokeUsesTheProfile(t *testing.T) {
 	config := file(t, "config", "[default]\nregion=eu-west-1\naws_access_key_id=DEFAULTKEY\naws_secret_access_key=x\n"+
 		"[profile work]\nregion=eu-central-1\naws_access_key_id=WORKKEY\naws_secret_access_key=x\naws_session_token=token\n"+
 		fmt.Sprintf("[profile process]\nregion=eu-north-1\ncredential_process=%s\n", file(t, "process", "")))
-	if err := os.WriteFile(processOf(t, config), []byte("#!/bin/sh\necho '{\"Version\":1,\"AccessKeyId\":\"PROCESSKEY\",\"SecretAccessKey\":\"x\",\"SessionToken\":\"short\"}'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(processOf(t, config), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(processOf(t, config), []byte("#!/bin/sh\necho '{\"Version\":1,\"AccessKeyId\":\"PROCESSKEY\",\"SecretAccessKey\":\"x\",\"SessionToken\":\"short\"}'\n"), 0o600))
+	expect.Must(t, os.Chmod(processOf(t, config), 0o700))
 	for profile, want := range map[string]string{
 		"":        "DEFAULTKEY eu-west-1 ",
 		"work":    "WORKKEY eu-central-1 token",
@@ -74,10 +71,7 @@ func TestInvokeUsesTheProfile(t *testing.T) {
 // processOf returns the program that a profile of the configuration names.
 func processOf(t *testing.T, config string) string {
 	t.Helper()
-	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(config))(t)
 	_, program, _ := strings.Cut(string(text), "credential_process=")
 	return strings.TrimSpace(program)
 }

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestBootstrapWithoutASlash: unlike for a shell, bootstrap means ./bootstrap.
 func TestBootstrapWithoutASlash(t *testing.T) {
 	t.Parallel()
 	c := prepare(t, nil, "invoke", "bootstrap", s3Event(t, "cat.png"))
-	if err := os.Symlink(os.Args[0], filepath.Join(c.Dir, "bootstrap")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Symlink(os.Args[0], filepath.Join(c.Dir, "bootstrap")))
 	execute(t, c).Expect(t, 0, "ran")
 }
 
@@ -23,15 +23,10 @@ func TestBootstrapThatDoesNotRun(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		name = filepath.Join(folder, name)
-		if err := os.WriteFile(name, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(name, []byte(text), mode))
 		return name
 	}
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(os.ReadFile(os.Args[0]))(t)
 	foreign := slices.Clone(program)
 	foreign[18], foreign[19] = 21, 0 // PowerPC, as an ELF file says
 	elf := bytes.HasPrefix(program, []byte("\x7fELF"))
@@ -63,8 +58,6 @@ func TestBootstrapThatDoesNotRun(t *testing.T) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	script := file(t, "bootstrap", "#!/bin/sh\nexec '"+os.Args[0]+"'\n")
-	if err := os.Chmod(script, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Chmod(script, 0o700))
 	command(t, nil, "invoke", script, s3Event(t, "cat.png")).Expect(t, 0, "ran")
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestEventsAreCheckedFirst: no function is started for a file that is not an
@@ -42,10 +44,7 @@ func TestEventsAreCheckedFirst(t *testing.T) {
 func TestEventFromStandardInput(t *testing.T) {
 	t.Parallel()
 	c := prepare(t, nil, "invoke", os.Args[0], "-")
-	in, err := os.Open(s3Event(t, "cat.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(os.Open(s3Event(t, "cat.png")))(t)
 	t.Cleanup(func() { _ = in.Close() })
 	c.Stdin = in
 	execute(t, c).Expect(t, 0, "ran", "standard input")
@@ -55,10 +54,7 @@ func TestEventFromStandardInput(t *testing.T) {
 // those in UTF-8.
 func TestEventFromWindows(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(s3Event(t, "grün 🐈.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(s3Event(t, "grün 🐈.png")))(t)
 	units := utf16.Encode([]rune("\ufeff" + string(text)))
 	little, big := []byte(nil), []byte(nil)
 	for _, u := range units {

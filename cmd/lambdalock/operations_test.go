@@ -18,6 +18,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -71,17 +72,13 @@ func newOperations(t *testing.T, shell string) *operations {
 	const holder = "thumbnails request 8f507cfc-xmpl-4697-b07a-ac58fc914c95 log 2026/11/21/[$LATEST]48bf"
 	const lease = 5 * time.Minute
 	done := func(namespace string, key lock.Key) {
-		if err := rowtest.Acquire(t, o.Store, holder, lease, key, in(namespace)).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, rowtest.Acquire(t, o.Store, holder, lease, key, in(namespace)).Complete())
 	}
 	done("thumbnails", lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"})
 	done("thumbnails", lock.Key{Name: "s3/pictures/bird.png", Event: "0055AED6DCD90281E4"})
 	done("orders", lock.Key{Name: "customer/jane", Event: "order-17", Order: "0217"})
 	done("orders", lock.Key{Name: "order/4711", Event: "4711"})
-	if err := rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "order/4712", Event: "4712"}, in("orders")).Release(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "order/4712", Event: "4712"}, in("orders")).Release())
 	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", -time.Minute, lock.Key{Name: "s3/pictures/ant.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
 	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", lease, lock.Key{Name: "s3/pictures/eel.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
 	o.cat = rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
@@ -89,13 +86,8 @@ func newOperations(t *testing.T, shell string) *operations {
 		rowtest.Acquire(t, o.Store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, lock.Key{Name: "render"}, in("reports"), func(o *lock.Options) { o.Limit = 2 })
 	}
 	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281E4"}}}]}`)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(o.folder, "lambdalock")); err != nil {
-		t.Fatal(err)
-	}
+	self := expect.Value(os.Executable())(t)
+	expect.Must(t, os.Symlink(self, filepath.Join(o.folder, "lambdalock")))
 	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	o.OnRequest(o.note(fakedynamo.None, ""))
 	o.env = append(o.env, deployedFunction(t, o.noteAction)...)
@@ -104,9 +96,7 @@ func newOperations(t *testing.T, shell string) *operations {
 
 func (o *operations) file(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(o.folder, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(filepath.Join(o.folder, name), []byte(text), 0o600))
 }
 
 // note notes the actions of the commands. Those of that name fail, or all if it
@@ -145,9 +135,7 @@ func (o *operations) follow(t *testing.T, directive string) {
 	case "meanwhile cat.png is completed":
 		o.meanwhile = func() {
 			defer o.setCommand(o.setCommand("")) // this is not what the command does
-			if err := o.cat.Complete(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, o.cat.Complete())
 		}
 	default:
 		t.Fatalf("unknown test directive %q", directive)
@@ -191,9 +179,7 @@ func (o *operations) interrupt(t *testing.T, cmd *exec.Cmd, lines int) string {
 	t.Helper()
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, cmd.Start())
 	var out bytes.Buffer
 	buffer := make([]byte, 4096)
 	for bytes.Count(out.Bytes(), []byte("\n")) < lines {
@@ -207,9 +193,7 @@ func (o *operations) interrupt(t *testing.T, cmd *exec.Cmd, lines int) string {
 			o.meanwhile = nil
 		}
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, cmd.Process.Signal(os.Interrupt))
 	go func() { _, _ = io.Copy(io.Discard, r) }() // until the pipe is closed
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after Ctrl-C: %v", err)
@@ -291,10 +275,7 @@ type block struct {
 
 func operationsText(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/OPERATIONS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../docs/OPERATIONS.md"))(t)
 	return string(text)
 }
 

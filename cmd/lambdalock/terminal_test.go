@@ -15,6 +15,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -38,9 +39,7 @@ func TestQuestionInTerminal(t *testing.T) {
 			var out strings.Builder
 			p.Stdin, p.Stdout, p.Stderr = terminal, &out, terminal
 			p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, p.Start())
 			_ = terminal.Close()
 			screen := bufio.NewReader(user)
 			if question, err := screen.ReadString(']'); question != "Release /k? [y/N]" {
@@ -88,9 +87,7 @@ func TestCodeOfADevice(t *testing.T) {
 	var out strings.Builder
 	p.Stdout, p.Stderr = &out, terminal
 	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.Start())
 	_ = terminal.Close()
 	screen := bufio.NewReader(user)
 	if question, err := screen.ReadString(':'); question != `MFA code for the AWS profile "work":` {

@@ -12,6 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -92,9 +93,7 @@ func TestJSONFields(t *testing.T) {
 		t.Errorf("list: %v", lines)
 	}
 	file := filepath.Join(t.TempDir(), "event.json")
-	if err := os.WriteFile(file, []byte(`{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, []byte(`{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}`), 0o600))
 	if got := fields(command(t, s.Env, "explain", "--json", file).Stdout); !slices.Equal(got, []string{"kind", "records"}) {
 		t.Errorf("explain: %v", got)
 	}
@@ -192,9 +191,7 @@ func TestForgetOnDynamoDB(t *testing.T) {
 		command(t, s.Env, append(forget, "--yes", "--reset-order")...).Expect(t, 0, "Forgotten")
 		lk := rowtest.Acquire(t, s.Store, "f request 1", time.Hour, key) // runs again
 		command(t, s.Env, append(forget, "--yes")...).Expect(t, 1, "is held by f request 1", "release it first")
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Release())
 		command(t, s.Env, append(forget, "--yes")...).Expect(t, 1, "does not remember")
 	}
 	rowtest.Complete(t, s.Store, lock.Key{Name: "b", Event: "e", Order: "05"}, nil)
@@ -214,10 +211,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
 	rowtest.Complete(t, s.Store, key, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
-	file, err := filepath.Abs("../../keyfuncs/testdata/s3-put.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
 	for name, c := range map[string]struct {
 		args   []string
 		status int
@@ -255,21 +249,14 @@ func TestWatchAsAUserDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := prepare(t, s.Env, append([]string{"watch", "-i", "100ms"}, args...)...)
-			out, err := c.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(c.StdoutPipe())(t)
+			expect.Must(t, c.Start())
 			line := make([]byte, 1000)
 			n, _ := out.Read(line)
 			if !strings.Contains(string(line[:n]), "orders/a") || !strings.Contains(string(line[:n]), "held") {
 				t.Errorf("prints %q", line[:n])
 			}
-			if err := c.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, c.Process.Signal(os.Interrupt))
 			if err := c.Wait(); err != nil {
 				t.Errorf("after Ctrl-C: %v", err)
 			}

@@ -21,6 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestDynoxide(t *testing.T)      { testConditionalUpdate(t, Dynoxide(t)) }
@@ -55,10 +57,7 @@ func TestValkey(t *testing.T) { testKeyValue(t, Valkey(t)) }
 
 // testKeyValue also shows what happens to a server that is killed or paused.
 func testKeyValue(t *testing.T, s Server) {
-	options, err := goredis.ParseURL(s.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := expect.Value(goredis.ParseURL(s.Endpoint))(t)
 	options.MaxRetries = -1
 	client := goredis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
@@ -77,21 +76,15 @@ func testKeyValue(t *testing.T, s Server) {
 	if err := client.Ping(t.Context()).Err(); err == nil {
 		t.Errorf("%s answers although it was killed", s.Name)
 	}
-	if err := s.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, s.Restart())
 	if !set() {
 		t.Errorf("%s kept on disk what it was not told to save", s.Name)
 	}
-	if err := s.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, s.Pause())
 	if answersPing(s.instance.address()) {
 		t.Errorf("%s answers although it is paused", s.Name)
 	}
-	if err := s.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, s.Resume())
 	if set() {
 		t.Errorf("%s forgot its keys in the pause", s.Name)
 	}
@@ -135,15 +128,9 @@ func putTwice(t *testing.T, s Server) error {
 
 func TestAzurite(t *testing.T) {
 	s := Azurite(t)
-	key, err := container.NewSharedKeyCredential(AzuriteAccount, AzuriteKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := expect.Value(container.NewSharedKeyCredential(AzuriteAccount, AzuriteKey))(t)
 	address := s.Endpoint + "/" + AzuriteAccount + "/locks"
-	locks, err := container.NewClientWithSharedKeyCredential(address, key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks := expect.Value(container.NewClientWithSharedKeyCredential(address, key, nil))(t)
 	if _, err := locks.Create(t.Context(), nil); err != nil {
 		t.Fatalf("%s: %v", s.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -30,18 +31,13 @@ func TestPayload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := os.ReadFile("testdata/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := expect.Value(os.ReadFile("testdata/" + name))(t)
 			want := lock.Key{Name: "payload/" + digest, Event: digest}
 			if k, err := jmespath.Payload(t.Context(), b); k != want || err != nil {
 				t.Errorf("%+v, %v; want %+v", k, err, want)
 			}
 			var spaced bytes.Buffer
-			if err := json.Indent(&spaced, b, "\t", " "); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Indent(&spaced, b, "\t", " "))
 			if k, err := jmespath.Payload(t.Context(), spaced.Bytes()); k != want || err != nil {
 				t.Errorf("with other white space: %+v, %v; want %+v", k, err, want)
 			}

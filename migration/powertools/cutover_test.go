@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/migration/powertools"
@@ -85,29 +86,19 @@ func newFixture(t *testing.T) *fixture {
 // they were written. It returns the events by the state of their rows.
 func (f *fixture) load(t *testing.T, file string) (completed, ending, endless []string) {
 	t.Helper()
-	packed, err := os.Open("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := expect.Value(os.Open("testdata/" + file))(t)
 	defer packed.Close()
-	text, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(gzip.NewReader(packed))(t)
 	written := time.Time{}
 	for lines := bufio.NewScanner(text); lines.Scan(); {
 		event, row, _ := strings.Cut(lines.Text(), "\t")
 		var item map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(row), &item); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(row), &item))
 		f.put(t, item)
 		var expiration struct {
 			N int64 `json:",string"`
 		}
-		if err := json.Unmarshal(item["expiration"], &expiration); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(item["expiration"], &expiration))
 		if at := time.Unix(expiration.N, 0).Add(-retention); at.After(written) {
 			written = at
 		}
@@ -148,9 +139,7 @@ func attribute(t *testing.T, text json.RawMessage) types.AttributeValue {
 		S, N *string
 		M    map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(text, &v))
 	switch {
 	case v.S != nil:
 		return &types.AttributeValueMemberS{Value: *v.S}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
@@ -22,9 +23,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	t.Run("suite", func(t *testing.T) {
 		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return store }, Advance: service.Advance})
 	})
-	if err := store.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Check(t.Context()))
 	actions := map[string]string{"get": "blobs/read", "list": "blobs/read", "put": "blobs/write"}
 	var needed []string
 	for _, op := range service.Requests() {
@@ -37,10 +36,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		}
 	}
 	slices.Sort(needed)
-	text, err := os.ReadFile("../../docs/STORES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../docs/STORES.md"))(t)
 	if want := "with the data actions `" + strings.Join(needed, "` and `") + "`"; !strings.Contains(string(text), want) {
 		t.Errorf("STORES.md does not say %q", want)
 	}

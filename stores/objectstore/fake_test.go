@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
@@ -230,14 +231,9 @@ func (f *fake) edit(t *testing.T, key string, change func(map[string]any)) {
 	o := f.objects[key]
 	f.mu.Unlock()
 	fields := map[string]any{}
-	if err := json.Unmarshal(o.Body, &fields); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(o.Body, &fields))
 	change(fields)
-	body, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := expect.Value(json.Marshal(fields))(t)
 	if _, ok := f.apply(key, body, o.Version); !ok {
 		t.Fatal("the object was changed meanwhile")
 	}

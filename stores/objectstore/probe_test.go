@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
@@ -22,9 +23,7 @@ func TestProbe(t *testing.T) {
 		f := newFake()
 		f.before = func(string) { time.Sleep(time.Second) }
 		began := time.Now()
-		if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, new(objectstore.Probe).Run(t.Context(), f))
 		log := strings.Join(f.requests(), ", ")
 		if puts, gets := strings.Count(log, "put ~probe-"), strings.Count(log, "get ~probe-"); puts != 36 || gets != 4 || len(f.objects) != 5 {
 			t.Errorf("%d writes, %d reads, %d objects: %s", puts, gets, len(f.objects), log)
@@ -113,9 +112,7 @@ func TestProbeOfSoundServices(t *testing.T) { // F52, F59
 			t.Parallel()
 			f := newFake()
 			plant(f)
-			if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, new(objectstore.Probe).Run(t.Context(), f))
 		})
 	}
 }
@@ -314,9 +311,7 @@ func TestProbesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, new(objectstore.Probe).Run(t.Context(), f))
 		})
 	}
 	wg.Wait()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
@@ -448,9 +449,7 @@ func TestLostAnswers(t *testing.T) { // F1, F5, F7
 						return nil
 					}
 					if warm {
-						if err := locker.Do(t.Context(), lock.Key{Name: "n", Event: "e0"}, work); err != nil {
-							t.Fatal(err)
-						}
+						expect.Must(t, locker.Do(t.Context(), lock.Key{Name: "n", Event: "e0"}, work))
 						ran = 0
 					}
 					n := 0
@@ -506,15 +505,10 @@ func TestRefusedCompletion(t *testing.T) { // F5, F21
 				synctest.Test(t, func(t *testing.T) {
 					f := newFake()
 					next := newLocker(t, f)
-					mine, err := newLocker(t, f).Acquire(t.Context(), key)
-					if err != nil {
-						t.Fatal(err)
-					}
+					mine := expect.Value(newLocker(t, f).Acquire(t.Context(), key))(t)
 					others := func() {
 						if c.duplicate {
-							if err := next.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
-								t.Error(err)
-							}
+							expect.OK(t, next.Do(t.Context(), key, func(context.Context) error { return nil }))
 						}
 						if c.held {
 							if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
@@ -550,14 +544,9 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		key, next := lock.Key{Name: "n", Event: "e1"}, newLocker(t, f)
-		if err := next.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, next.Do(t.Context(), key, func(context.Context) error { return nil }))
 		time.Sleep(lock.DefaultRemember + time.Minute)
-		mine, err := newLocker(t, f).Acquire(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mine := expect.Value(newLocker(t, f).Acquire(t.Context(), key))(t)
 		time.Sleep(lease + 2*time.Second)
 		if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
 			t.Fatal(err)
@@ -570,10 +559,7 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 
 func newLocker(t *testing.T, f *fake) *lock.Locker {
 	t.Helper()
-	l, err := lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)}))(t)
 	return l
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
@@ -18,10 +19,7 @@ import (
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
@@ -79,14 +77,10 @@ func TestChaosOfFailovers(t *testing.T) { // F24, F42, F56
 				}
 			}
 			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
-			if err := admin.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, admin.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
 			primary.Load().Stop()
-			if err := admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 			// The replica may have been behind already when it was cut off.
 			last, err := admin.Get(t.Context(), "beat").Int64()
 			if err != nil {

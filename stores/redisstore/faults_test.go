@@ -19,6 +19,7 @@ import (
 	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -30,9 +31,7 @@ import (
 func TestScriptsAreForgotten(t *testing.T) { // F42
 	for name, forget := range map[string]func(*testing.T, *redistest.Server, *redis.Client){
 		"script flush": func(t *testing.T, _ *redistest.Server, c *redis.Client) {
-			if err := c.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, c.ScriptFlush(t.Context()).Err())
 		},
 		"restart": func(_ *testing.T, s *redistest.Server, _ *redis.Client) { s.Stop(); s.Start() },
 	} {
@@ -83,16 +82,11 @@ func TestDataIsLost(t *testing.T) { // F4, F23, F42
 func TestClientKill(t *testing.T) {
 	t.Parallel()
 	srv := redistest.NewServer(t)
-	locker, err := lock.New(redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 	admin := redistest.NewClient(t, srv.Addr)
 	for i := range 20 {
 		err := locker.Do(t.Context(), lock.Key{Name: "n", Event: fmt.Sprint(i)}, func(ctx context.Context) error {
-			if err := admin.ClientKillByFilter(ctx, "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, admin.ClientKillByFilter(ctx, "TYPE", "normal", "SKIPME", "yes").Err())
 			return nil
 		})
 		if err != nil {
@@ -161,9 +155,7 @@ func TestFullMemory(t *testing.T) { // F42
 	c := redistest.Claim("n")
 	c.Event = "e"
 	redistest.MustAcquire(t, store, c)
-	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	_, ok, err := store.Acquire(t.Context(), redistest.Claim("another"))
 	var e *driver.Error
 	if ok || !errors.As(err, &e) || !e.Answered || !e.Unapplied || e.Lasting || !strings.Contains(e.Hint, "memory is full") {
@@ -188,9 +180,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	srv := redistest.NewServer(t)
 	admin := redistest.NewClient(t, srv.Addr)
 	as := func(rules ...string) *redisstore.Store {
-		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "u", "reset", "on", ">p"}, anys(rules)...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "u", "reset", "on", ">p"}, anys(rules)...)...).Err())
 		c := redis.NewClient(&redis.Options{Addr: srv.Addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
 		t.Cleanup(func() { _ = c.Close() })
 		return redistest.Must(redisstore.New(c))
@@ -202,9 +192,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	}
 	rules := strings.Fields(e.Hint[strings.Index(e.Hint, "~"):])
 	store := as(rules...)
-	if err := store.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, store.Check(t.Context()))
 	c := redistest.Claim("n")
 	c.Event = "e"
 	redistest.MustAcquire(t, store, c)
@@ -216,9 +204,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	}
 	for i, rule := range rules {
 		store := as(append(append([]string{}, rules[:i]...), rules[i+1:]...)...)
-		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, admin.ScriptFlush(t.Context()).Err())
 		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
 			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
 		}
@@ -537,9 +523,7 @@ func TestEvictionWarning(t *testing.T) { // F42
 			store := redistest.Must(redisstore.New(redistest.NewClient(t, redistest.NewServer(t, c.args...).Addr)))
 			for range 2 {
 				redistest.MustAcquire(t, store, redistest.Claim(rand.Text()))
-				if err := store.Check(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, store.Check(t.Context()))
 			}
 			if n := strings.Count(log.String(), "set maxmemory-policy to noeviction"); n != c.want {
 				t.Errorf("%d warnings, want %d: %s", n, c.want, &log)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -80,10 +81,7 @@ var errWork = errors.New("the work fails")
 func refusedOnce(t *testing.T, kind int, fails bool, text string, applied bool) {
 	link := redistest.NewLink(redistest.NewMachine(t), "node", &fault.Script{}, &fault.Kept{}, 1, 1)
 	client := &refusing{Scripter: link, text: text, kind: -1, applied: applied}
-	l, err := lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.Heartbeat(9 * time.Second)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.Heartbeat(9 * time.Second)}))(t)
 	runs, result := 0, error(nil)
 	work := func(ctx context.Context) error {
 		runs++
@@ -123,10 +121,7 @@ func TestLastingRefusal(t *testing.T) { // F9
 		t.Run(strings.Fields(text)[0], func(t *testing.T) {
 			t.Parallel()
 			client := broken{err: redistest.ServerError(text)}
-			l, err := lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 			var e *lock.StoreError
 			if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) || e.Temporary || e.Requests != 1 {
 				t.Errorf("got %+v", err)

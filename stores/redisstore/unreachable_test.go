@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 )
@@ -17,10 +18,7 @@ import (
 // TestUnreachable: what to check fits the cause, in a function and in a shell.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	answering, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answering := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = answering.Close() })
 	go func() {
 		for {
@@ -64,10 +62,7 @@ func TestUnreachable(t *testing.T) {
 // closing is the address of a server that ends every connection immediately.
 func closing(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -98,13 +99,8 @@ func TestThrottledAfterApplied(t *testing.T) { // F8, F44
 		server, client := newServer(t)
 		opened := func() *lock.Locker {
 			store := s3store.New(client, bucket, "rows")
-			if err := store.Check(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			l, err := lock.New(store, &lock.Options{Logger: discard})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, store.Check(t.Context()))
+			l := expect.Value(lock.New(store, &lock.Options{Logger: discard}))(t)
 			return l
 		}
 		first, second := opened(), opened()

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -125,14 +126,9 @@ func TestSlowServer(t *testing.T) {
 				server, client := newServer(t)
 				server.fault = func(*http.Request) *http.Response { time.Sleep(c.request); return nil }
 				store := s3store.New(client, bucket, "locks")
-				locker, err := lock.New(store, &lock.Options{Logger: discard})
-				if err != nil {
-					t.Fatal(err)
-				}
+				locker := expect.Value(lock.New(store, &lock.Options{Logger: discard}))(t)
 				if c.init {
-					if err := locker.Check(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, locker.Check(t.Context()))
 				}
 				event := 0
 				for succeeded := false; !succeeded && event < 10; {
@@ -319,9 +315,7 @@ func TestEndpoints(t *testing.T) {
 			t.Parallel()
 			server, _ := newServer(t)
 			checked := s3store.New(server.client(c.option), bucket, "")
-			if err := checked.Check(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, checked.Check(t.Context()))
 			if n := len(server.requests()); n != 1 && !c.probed || n != 41 && c.probed {
 				t.Errorf("Check sent %d requests", n)
 			}

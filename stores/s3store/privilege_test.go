@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -27,9 +28,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	t.Run("suite", func(t *testing.T) {
 		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return store }, Advance: func(d time.Duration) { server.advance(d) }})
 	})
-	if err := store.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Check(t.Context()))
 	needed := map[string]bool{}
 	listed := false
 	for _, request := range server.requests() {
@@ -56,10 +55,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		"doc.go":               `"Action": (.*)`,
 		"../../docs/STORES.md": `(?m)^\| S3 \| (.s3:[^|]*)\|`,
 	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(path))(t)
 		allowed := map[string]bool{}
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 			for _, action := range regexp.MustCompile(`s3:\w+`).FindAllString(m[1], -1) {

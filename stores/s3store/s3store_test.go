@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -36,14 +37,8 @@ func TestConformance(t *testing.T) {
 func makeNewer(t *testing.T, client *s3.Client, name string) {
 	t.Helper()
 	key := aws.String("rows/" + objectstore.Key(name))
-	out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: key}))(t)
+	body := expect.Value(io.ReadAll(out.Body))(t)
 	newer := strings.Replace(string(body), "{", `{"rowFormat": 2,`, 1)
 	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: key, Body: strings.NewReader(newer)}); err != nil {
 		t.Fatal(err)
@@ -134,9 +129,7 @@ func TestContention(t *testing.T) {
 					hold := locktest.Hold{Name: "n", Holder: fmt.Sprint(i), Fence: l.Lease().Fence, Start: time.Now()}
 					time.Sleep(time.Millisecond)
 					hold.End = time.Now()
-					if err := l.Release(); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, l.Release())
 					mu.Lock()
 					holds = append(holds, hold)
 					mu.Unlock()
@@ -183,9 +176,7 @@ func TestRequests(t *testing.T) {
 		}},
 		{"known", func() { cycle(other, "second") }, []string{"GET /second", "PUT /second if unchanged", "PUT /second if unchanged"}},
 		{"check", func() {
-			if err := store.Check(t.Context()); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, store.Check(t.Context()))
 		}, []string{"GET /~none"}},
 	} {
 		step.do()

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -47,9 +48,7 @@ func newAccount(t *testing.T, table, namespace string, logs template) *account {
 		Region: "eu-west-1", HTTPClient: a, BaseEndpoint: aws.String("http://localhost"), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
 	for _, name := range []string{table, "pages"} {
-		if err := dynamostore.EnsureTable(t.Context(), a.client, name); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, dynamostore.EnsureTable(t.Context(), a.client, name))
 	}
 	return a
 }
@@ -232,9 +231,7 @@ var incidents = map[string]incident{
 			return fakedynamo.None
 		})
 		for i := range 100 {
-			if err := run(job{fmt.Sprint(i), "e", a.visit}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, run(job{fmt.Sprint(i), "e", a.visit}))
 			time.Sleep(10 * time.Second)
 		}
 	}, []string{"Throttles"}, nil},

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // point is a value that CloudWatch got.
@@ -79,19 +81,14 @@ type filter struct {
 // readTemplate returns the template in a file, with parameters.
 func readTemplate(t *testing.T, file string, parameters map[string]string) template {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(file))(t)
 	var document struct {
 		Resources map[string]struct {
 			Type       string
 			Properties any
 		}
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(text, &document))
 	all := template{alarms: map[string]alarm{}}
 	for id, r := range document.Resources {
 		properties, err := json.Marshal(filledIn(r.Properties, parameters))

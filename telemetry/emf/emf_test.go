@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -75,9 +76,7 @@ func parse(t *testing.T, line string) map[string][]float64 {
 		} `json:"_aws"`
 	}
 	members := map[string]any{}
-	if err := errors.Join(json.Unmarshal([]byte(line), &document), json.Unmarshal([]byte(line), &members)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, errors.Join(json.Unmarshal([]byte(line), &document), json.Unmarshal([]byte(line), &members)))
 	found := map[string][]float64{}
 	for _, d := range document.AWS.CloudWatchMetrics {
 		if s, ok := members["service"].(string); !ok || s == "" || fmt.Sprint(d.Dimensions) != "[[service]]" || d.Namespace != "lambdalock" {
@@ -259,9 +258,7 @@ func BenchmarkMetrics(b *testing.B) {
 			written = 0
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := h(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				expect.Must(b, h(b.Context()))
 			}
 			b.ReportMetric(float64(written), "bytes/line")
 		})

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -57,13 +58,9 @@ func TestDurations(t *testing.T) {
 		f := newFixture()
 		wait := f.with(middleware.OnHeld(middleware.Wait(time.Minute)), middleware.FixedLease(10*time.Second))
 		f.die(t, "n")
-		if err := middleware.WithLock(keyfuncs.Static("n"), func(context.Context) error { time.Sleep(2 * time.Second); return nil }, wait...)(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, middleware.WithLock(keyfuncs.Static("n"), func(context.Context) error { time.Sleep(2 * time.Second); return nil }, wait...)(t.Context()))
 		var all metricdata.ResourceMetrics
-		if err := f.reader.Collect(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.reader.Collect(t.Context(), &all))
 		want := map[string]float64{"lambdalock.acquire.duration": 8, "lambdalock.wait.duration": 8, "lambdalock.hold.duration": 2}
 		for _, m := range all.ScopeMetrics[0].Metrics {
 			h, ok := m.Data.(metricdata.Histogram[float64])

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -64,9 +65,7 @@ func (f *fixture) spans() map[string]tracetest.SpanStub {
 func measured(t *testing.T, reader sdkmetric.Reader) (events map[attribute.Set]int, values map[string]int) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, reader.Collect(context.Background(), &all))
 	events, values = map[attribute.Set]int{}, map[string]int{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -122,9 +121,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, o := range []*otellock.Options{nil, {}} {
 		h := middleware.WithLock(keyfuncs.Static("n"), func(context.Context) error { return nil }, middleware.Store(memstore.New()), otellock.Observe(o))
-		if err := h(t.Context()); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context()))
 	}
 }
 

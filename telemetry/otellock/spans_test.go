@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -48,9 +49,7 @@ func TestSpans(t *testing.T) {
 			return nil
 		}, append([]middleware.Option{middleware.Observe(late)}, f.with(middleware.Store(slow))...)...)
 		began := time.Now()
-		if err := h(ctx, "order-1"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, h(ctx, "order-1"))
 		invocation.End()
 		spans := f.spans()
 		for name, c := range map[string]struct {
@@ -110,9 +109,7 @@ func TestLink(t *testing.T) {
 			return nil
 		}, f.with()...)
 		f.exporter.Reset()
-		if err := h(working, "order-1"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, h(working, "order-1"))
 	})
 }
 

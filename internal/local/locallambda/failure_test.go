@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestTimeoutKillsAndRestarts(t *testing.T) {
@@ -110,13 +112,8 @@ func TestKillInMidHandlerAndRetry(t *testing.T) {
 	attempts := make(chan []Result, 1)
 	go func() { attempts <- p.Deliver(context.Background(), g.event(), Redelivery{Scale: 1000}) }()
 	first := g.next(t)
-	holder, err := os.FindProcess(first.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	holder := expect.Value(os.FindProcess(first.PID))(t)
+	expect.Must(t, holder.Kill())
 	second := g.next(t)
 	second.tell(t, "fail")
 	third := g.next(t)
@@ -212,16 +209,12 @@ func TestKill(t *testing.T) {
 	result := background(t, p, Invocation{Payload: g.event()})
 	v := g.next(t)
 	busy := seen.await(t, eventInvoked).environment
-	if err := p.Kill(busy); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.Kill(busy))
 	if r := receive(t, result, "result"); r.Outcome != Crashed || r.Environment != busy {
 		t.Errorf("result %+v", r)
 	}
 	// A frozen environment dies as well, and what comes next finds a new process.
-	if err := p.Kill(3 - busy); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.Kill(3-busy))
 	old := seen.pids()[:2]
 	result = background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
@@ -310,35 +303,22 @@ func TestCloseEndsInvocationsAndStubbornProcesses(t *testing.T) {
 
 func TestKillDuringInitIsNoFailure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holds")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, nil, 0o600))
 	cfg := config("held")
 	cfg.Env = append(cfg.Env, "HELD="+file)
 	seen := newRecorder()
 	cfg.observe = seen.add
-	p, err := newPlatform(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(newPlatform(cfg))(t)
 	defer p.Close()
 	started := make(chan error, 1)
 	go func() { started <- p.start(context.Background()) }()
 	for range maxInitFailures + 1 {
 		seen.await(t, eventStarted)
-		if err := p.Kill(1); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, p.Kill(1))
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Remove(file))
 	// The process of this moment may have seen the file.
 	seen.await(t, eventStarted)
-	if err := p.Kill(1); err != nil {
-		t.Error(err)
-	}
-	if err := receive(t, started, "start"); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.Kill(1))
+	expect.OK(t, receive(t, started, "start"))
 }

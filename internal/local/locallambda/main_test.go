@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // The test binary is its own bootstrap: with this variable set it runs the
@@ -51,10 +53,7 @@ func start(t *testing.T, cfg Config) (*Platform, *recorder) {
 	before := runtime.NumGoroutine()
 	seen := newRecorder()
 	cfg.observe = seen.add
-	p, err := Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(Start(t.Context(), cfg))(t)
 	t.Cleanup(func() {
 		p.Close()
 		for _, pid := range seen.pids() {
@@ -69,10 +68,7 @@ func start(t *testing.T, cfg Config) (*Platform, *recorder) {
 
 func invoke(t *testing.T, p *Platform, in Invocation) Result {
 	t.Helper()
-	result, err := p.Invoke(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := expect.Value(p.Invoke(t.Context(), in))(t)
 	return result
 }
 
@@ -196,10 +192,7 @@ type greeting struct {
 }
 
 func newGate(t *testing.T) *gate {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g := &gate{listener: listener, visits: make(chan *visit, 1000)}
 	var open sync.WaitGroup
 	open.Go(func() {
@@ -209,9 +202,7 @@ func newGate(t *testing.T) *gate {
 				return
 			}
 			v := &visit{conn: conn}
-			if err := json.NewDecoder(bufio.NewReader(conn)).Decode(&v.greeting); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, json.NewDecoder(bufio.NewReader(conn)).Decode(&v.greeting))
 			g.visits <- v
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestStartReportsFailedInit(t *testing.T) {
@@ -38,10 +40,7 @@ func TestInitHasALimit(t *testing.T) {
 	} {
 		cfg := config("init hang")
 		cfg.Concurrency, cfg.Timeout = concurrency, 60*time.Millisecond
-		p, err := newPlatform(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := expect.Value(newPlatform(cfg))(t)
 		defer p.Close()
 		p.initLimit = 50 * time.Millisecond
 		if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
@@ -63,10 +62,7 @@ func TestInitLimit(t *testing.T) {
 	} {
 		cfg := config("init hang")
 		cfg.Concurrency, cfg.Timeout = c.concurrency, c.timeout
-		p, err := newPlatform(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := expect.Value(newPlatform(cfg))(t)
 		if p.initLimit != c.want {
 			t.Errorf("concurrency %d, timeout %v: %v, want %v", c.concurrency, c.timeout, p.initLimit, c.want)
 		}
@@ -77,20 +73,13 @@ func TestInitLimit(t *testing.T) {
 // repeated, in the time of the first invocation.
 func TestLateInitIsRepeated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "late")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, nil, 0o600))
 	cfg := config("late")
 	cfg.Env = append(cfg.Env, "LATE="+file)
-	p, err := newPlatform(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(newPlatform(cfg))(t)
 	defer p.Close()
 	p.initLimit = time.Second
-	if err := p.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.start(t.Context()))
 	g := newGate(t)
 	for _, first := range []bool{true, false} {
 		result := background(t, p, Invocation{Payload: g.event()})
@@ -134,10 +123,7 @@ func TestStartRefusesBadConfigurations(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	p, err := newPlatform(Config{Command: []string{"some/bootstrap"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(newPlatform(Config{Command: []string{"some/bootstrap"}}))(t)
 	defer p.Close()
 	if c := p.cfg; c.Environments != 1 || c.Concurrency != 1 || c.Timeout != 3*time.Second || c.Function != "bootstrap" {
 		t.Errorf("configuration %+v", c)
@@ -149,12 +135,8 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 	cfg := config("flaky")
 	cfg.Env = append(cfg.Env, "FLAKY="+file)
 	p, seen := start(t, cfg)
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(1); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, nil, 0o600))
+	expect.Must(t, p.Kill(1))
 	seen.await(t, string(Crashed))
 	for range 2 { // in line while it fails, and refused immediately after that
 		_, err := p.Invoke(t.Context(), Invocation{})
@@ -169,9 +151,7 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 	if n := len(seen.pids()); n > 10 {
 		t.Errorf("%d processes were started", n)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Remove(file))
 	g := newGate(t)
 	eventually(t, "the environment to recover", func() bool {
 		p.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -122,10 +123,7 @@ type counter struct {
 }
 
 func newCounter(t *testing.T) *counter {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &counter{Listener: l, applied: func() {}}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -177,10 +175,7 @@ func (s *counter) serve(conn net.Conn) {
 // dial connects to a proxy and authenticates.
 func dial(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Value(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	r := bufio.NewReader(conn)
 	send(t, conn, "AUTH", "secret")
@@ -261,10 +256,7 @@ func TestRESPAnswers(t *testing.T) {
 		"*3\r\n:1\r\n*2\r\n$1\r\na\r\n$-1\r\n+x\r\n", "%1\r\n+k\r\n*1\r\n:1\r\n", "~2\r\n:1\r\n:2\r\n",
 		"|1\r\n+ttl\r\n:9\r\n$1\r\nv\r\n", ">2\r\n+note\r\n:1\r\n+after\r\n", "-ERR " + strings.Repeat("long ", 4000) + "\r\n",
 	}
-	proxy, err := fault.NewRESPProxy(server.Addr().String(), &fault.Script{}, &fault.Kept{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy := expect.Value(fault.NewRESPProxy(server.Addr().String(), &fault.Script{}, &fault.Kept{}))(t)
 	defer proxy.Close()
 	conn, r := dial(t, proxy.Addr)
 	for _, want := range server.answers {
@@ -285,10 +277,7 @@ func TestRESPAnswers(t *testing.T) {
 func TestProxyCloses(t *testing.T) {
 	server := newCounter(t)
 	hangs := make(chan struct{})
-	proxy, err := fault.NewRESPProxy(server.Addr().String(), asked{timed{Fault: fault.Hang}, func() { close(hangs) }}, &fault.Kept{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy := expect.Value(fault.NewRESPProxy(server.Addr().String(), asked{timed{Fault: fault.Hang}, func() { close(hangs) }}, &fault.Kept{}))(t)
 	conn, r := dial(t, proxy.Addr)
 	send(t, conn, "INCR", "k")
 	<-hangs

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -35,9 +36,7 @@ func clientOver(rt http.RoundTripper) *dynamodb.Client {
 func newTable(t *testing.T) *fakedynamo.Server {
 	t.Helper()
 	server := fakedynamo.New()
-	if err := dynamostore.EnsureTable(t.Context(), clientOver(fault.InProcess{Handler: server}), tableName); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), clientOver(fault.InProcess{Handler: server}), tableName))
 	return server
 }
 
@@ -148,14 +147,8 @@ func TestDate(t *testing.T) { // F14
 				Next: fault.InProcess{Handler: http.NotFoundHandler()}, Dialect: fault.S3, Plan: timed{Fault: f},
 				Date: func() time.Time { return time.Now().Add(skew) },
 			}
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://localhost/", bytes.NewReader([]byte("x")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := tr.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := expect.Value(http.NewRequestWithContext(t.Context(), http.MethodPut, "http://localhost/", bytes.NewReader([]byte("x"))))(t)
+			answer := expect.Value(tr.RoundTrip(r))(t)
 			_ = answer.Body.Close()
 			if at, err := http.ParseTime(answer.Header.Get("Date")); err != nil || time.Until(at) != skew {
 				t.Errorf("%v: dated %v, error %v", f, at, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
 	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 type (
@@ -72,10 +73,7 @@ func deployedAlias(other string, part float64) *cloud {
 // function, and the two days for which its streams keep records.
 func found(t *testing.T, c *cloud) (ids []string, f []*deployed.Function) {
 	t.Helper()
-	f, err := c.reader().Read(t.Context(), "thumbnails")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = expect.Value(c.reader().Read(t.Context(), "thumbnails"))(t)
 	for _, f := range f {
 		f.Settings.LogLevel = ""
 		all := f.Settings.Check()
@@ -225,10 +223,7 @@ func TestPolicies(t *testing.T) {
 			if c.policies = map[string]string{"thumbnails": policy}; whole {
 				c.policies, c.whole = nil, policy
 			}
-			all, err := c.reader().Read(t.Context(), "thumbnails")
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := expect.Value(c.reader().Read(t.Context(), "thumbnails"))(t)
 			got := ""
 			for _, a := range all[0].Settings.Async {
 				got = strings.Join(a.Services, " ")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -112,10 +113,7 @@ func functions(e *explain.Event) string {
 func TestCognitoTriggers(t *testing.T) {
 	t.Parallel()
 	for _, attributes := range []string{`{"email_verified":"true"}`, `{"email_verified":true}`, `[]`} {
-		e, err := explain.Explain(t.Context(), []byte(`{"triggerSource":"CustomMessage_SignUp","userPoolId":"eu-west-1_a","userName":"jane","request":{"userAttributes":`+attributes+`}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := expect.Value(explain.Explain(t.Context(), []byte(`{"triggerSource":"CustomMessage_SignUp","userPoolId":"eu-west-1_a","userName":"jane","request":{"userAttributes":`+attributes+`}}`)))(t)
 		if got := functions(e); got != "services.CognitoUser" {
 			t.Errorf("%s: %s", attributes, got)
 		}
@@ -132,14 +130,8 @@ func TestEverySample(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := explain.Explain(t.Context(), doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := expect.Value(os.ReadFile(file))(t)
+			e := expect.Value(explain.Explain(t.Context(), doc))(t)
 			if got := functions(e); got != accepted[name] {
 				t.Errorf("got %s\nwant %s", got, accepted[name])
 			}
@@ -264,10 +256,7 @@ func TestRubbish(t *testing.T) {
 // sample returns an event of keyfuncs/testdata.
 func sample(t *testing.T, name string) []byte {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join(testdata, name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Value(os.ReadFile(filepath.Join(testdata, name+".json")))(t)
 	return doc
 }
 
@@ -294,14 +283,9 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	request := func(body string) []byte {
 		var e map[string]any
-		if err := json.Unmarshal(sample(t, "apigateway-http"), &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(sample(t, "apigateway-http"), &e))
 		e["body"] = body
-		doc, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := expect.Value(json.Marshal(e))(t)
 		return doc
 	}
 	for name, c := range map[string]struct {
@@ -359,9 +343,7 @@ func TestVerdicts(t *testing.T) {
 					time.Sleep(c.wait)
 				}
 				e := explained(t, c.now)
-				if err := e.Judge(t.Context(), store, "a/b", time.Now()); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, e.Judge(t.Context(), store, "a/b", time.Now()))
 				k, key := keyOf(t, e, c.function)
 				if k.Verdict.Would != c.would || !strings.Contains(k.Verdict.Why, c.why) || !strings.HasPrefix(k.Verdict.Row, "a%2Fb/") {
 					t.Errorf("got %+v, want %s: %s", *k.Verdict, c.would, c.why)
@@ -377,10 +359,7 @@ func TestVerdicts(t *testing.T) {
 
 func explained(t *testing.T, doc []byte) *explain.Event {
 	t.Helper()
-	e, err := explain.Explain(t.Context(), doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(explain.Explain(t.Context(), doc))(t)
 	return e
 }
 
@@ -409,16 +388,12 @@ func (r rows) Read(context.Context, string) (driver.Row, error) { return r.row, 
 func TestVerdictOfOtherRows(t *testing.T) {
 	t.Parallel()
 	e := explained(t, order("10"))
-	if err := e.Judge(t.Context(), rows{row: driver.Row{Newer: true}}, "", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, e.Judge(t.Context(), rows{row: driver.Row{Newer: true}}, "", time.Now()))
 	if v := e.Records[0].Keys[0].Verdict; v.Would != explain.Refuse || !strings.Contains(v.Why, "newer version") {
 		t.Errorf("a newer row: %+v", v)
 	}
 	ahead := driver.Row{Stamp: time.Now().Add(time.Hour), Fence: 1} // of an owner whose clock is fast
-	if err := e.Judge(t.Context(), rows{row: ahead}, "", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, e.Judge(t.Context(), rows{row: ahead}, "", time.Now()))
 	if v := e.Records[0].Keys[0].Verdict; v.Would != explain.Run {
 		t.Errorf("a row with a later stamp: %+v", v)
 	}

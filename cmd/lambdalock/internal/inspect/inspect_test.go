@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -52,9 +53,7 @@ func TestJSONIsSafe(t *testing.T) {
 	t.Parallel()
 	const strange = "a\x1b[2J\u009b\u202e\x7f\U000e0041\u2028<é>\"\\"
 	var out strings.Builder
-	if err := inspect.WriteJSON(&out, inspect.Row{Name: strange}, "  "); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, inspect.WriteJSON(&out, inspect.Row{Name: strange}, "  "))
 	for _, r := range out.String() {
 		if r != '\n' && !strconv.IsPrint(r) {
 			t.Errorf("prints %q in %s", r, out.String())
@@ -111,19 +110,13 @@ func locker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
 	t.Helper()
 	o.Logger, o.Lease = slog.New(slog.DiscardHandler), lock.FixedLease(time.Hour)
 	o.Holder = func(context.Context) string { return "f request 1" }
-	l, err := lock.New(store, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(store, &o))(t)
 	return l
 }
 
 func acquire(t *testing.T, l *lock.Locker, key lock.Key) *lock.Lock {
 	t.Helper()
-	lk, err := l.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(t.Context(), key))(t)
 	return lk
 }
 
@@ -422,14 +415,11 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var changes inspect.Changes
 			look := func(row driver.Row) []inspect.Change {
-				all, err := changes.Next(func(yield func(driver.NamedRow, error) bool) {
+				all := expect.Value(changes.Next(func(yield func(driver.NamedRow, error) bool) {
 					if !row.Unknown() {
 						yield(driver.NamedRow{Name: "orders/a", Row: row}, nil)
 					}
-				}, noon)
-				if err != nil {
-					t.Fatal(err)
-				}
+				}, noon))(t)
 				return all
 			}
 			look(c.before)
@@ -467,9 +457,7 @@ func TestChangesAfterAnError(t *testing.T) {
 	if _, err := changes.Next(failing{}.Rows(t.Context(), ""), time.Now()); !errors.Is(err, errDenied) {
 		t.Fatal(err)
 	}
-	if err := lk.Release(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, lk.Release())
 	all, err := changes.Next(store.Rows(t.Context(), ""), time.Now())
 	if err != nil || len(all) != 1 || all[0].Change != "released" || !strings.Contains(all[0].Text(), "released    /a  by f request 1") {
 		t.Errorf("%+v, error %v", all, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -63,9 +64,7 @@ func TestLongListIsBounded(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			out := &counter{}
 			c := &List{jsonFlag: jsonFlag{json}}
-			if err := c.print(t.Context(), manyRows{n: 100_000}, out, io.Discard); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, c.print(t.Context(), manyRows{n: 100_000}, out, io.Discard))
 			want := 100_001
 			if json {
 				want--
@@ -124,17 +123,13 @@ func TestRelease(t *testing.T) {
 		"the holder completes": {
 			lease: time.Hour, status: 1, says: "f request 1 released orders/a itself",
 			meanwhile: func(t *testing.T, _ *memstore.Store, lk *lock.Lock) {
-				if err := lk.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Complete())
 			},
 		},
 		"another holder": {
 			lease: time.Hour, status: 1, says: "orders/a is held by f request 2 now", owner: "f request 2",
 			meanwhile: func(t *testing.T, store *memstore.Store, lk *lock.Lock) {
-				if err := lk.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Release())
 				rowtest.Acquire(t, store, "f request 2", time.Hour, key)
 			},
 		},
@@ -187,9 +182,7 @@ func TestReleaseDuringCooldown(t *testing.T) {
 	t.Parallel()
 	store := memstore.New()
 	lk := rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
-	if err := lk.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, lk.Complete())
 	var out strings.Builder
 	err := release(t.Context(), store, "orders", "a", &out, answering(nil, nil))
 	if says := out.String(); err != nil || !strings.Contains(says, "The last holder has ended") || strings.Contains(says, "still alive") {
@@ -384,9 +377,7 @@ func TestForgottenByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		lk := rowtest.Acquire(t, store, "f", time.Hour, lock.Key{Name: "a", Event: "e"}, func(o *lock.Options) { o.Remember = time.Minute })
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 		time.Sleep(2 * time.Minute)
 		err := (&Forget{Key: "orders/a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
 		if status(err) != 1 || !strings.Contains(err.Error(), "has forgotten e since") {
@@ -411,9 +402,7 @@ func TestWatch(t *testing.T) {
 				go func() { ended <- w.watch(ctx, store, &out, &notes) }()
 				time.Sleep(15 * time.Second)
 				store.fails.Store(true)
-				if err := first.Complete(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, first.Complete())
 				time.Sleep(10 * time.Second)
 				store.fails.Store(false)
 				rowtest.Acquire(t, store, "f request 2", time.Minute, lock.Key{Name: "a", Event: "e2"})

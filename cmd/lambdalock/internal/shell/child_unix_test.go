@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -21,10 +22,7 @@ import (
 func TestExecClockJumps(t *testing.T) { // F15
 	t.Parallel()
 	r, lk := runUntil(t)
-	c, err := r.start(exec.Command("sleep", "600"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(r.start(exec.Command("sleep", "600")))(t)
 	w := &watch{guardedRun: r, lock: lk, child: c}
 	w.untilEnd()
 	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
@@ -50,14 +48,8 @@ func TestExecTooLate(t *testing.T) { // F15
 // runUntil returns a run whose clock shows the end of its lease.
 func runUntil(t *testing.T) (*guardedRun, *lock.Lock) {
 	t.Helper()
-	locker, err := lock.New(memstore.New(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lk, err := locker.Acquire(t.Context(), lock.Key{Name: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(memstore.New(), nil))(t)
+	lk := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: "k"}))(t)
 	wall := func() time.Time { return lk.Lease().Until }
 	return &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: wall, speaker: newSpeaker()}, lk
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -17,9 +18,7 @@ func TestExecStatus(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("echo hello\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(script, []byte("echo hello\n"), 0o600))
 	noInterpreter := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(noInterpreter, []byte("#!/nowhere/sh\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
 		t.Fatal(err)
@@ -122,9 +121,7 @@ func TestExecHeld(t *testing.T) {
 	}
 	command(t, table.Env, "exec", "--key", "main:world", "--", "echo", "ran").Expect(t, 0, "ran")
 	command(t, table.Env, "exec", "--namespace", "other", "--key", "main:hello", "--", "echo", "ran").Expect(t, 0, "ran")
-	if err := lk.Release(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, lk.Release())
 	command(t, table.Env, "exec", "--key", "main:hello", "--", "echo", "ran").Expect(t, 0, "ran")
 }
 

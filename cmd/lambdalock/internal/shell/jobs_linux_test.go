@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -28,9 +29,7 @@ func inTerminal(t *testing.T, c *exec.Cmd) *typist {
 	terminal, user := commandtest.OpenTerminal(t)
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, c.Start())
 	_ = terminal.Close()
 	p := &typist{t: t, user: user, screen: make(chan string)}
 	go func() {
@@ -67,9 +66,7 @@ func interactive(t *testing.T, env []string) *typist {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(bin, "lambdalock")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Symlink(self, filepath.Join(bin, "lambdalock")))
 	c := prepare(t, append(env, "PATH="+bin+":"+os.Getenv("PATH"), "PS1=", "TERM=dumb", "HISTFILE="), "--norc", "--noprofile", "--noediting", "-i")
 	c.Path, c.Args[0] = bash, "bash"
 	p := inTerminal(t, c)
@@ -116,9 +113,7 @@ func TestExecInTerminal(t *testing.T) {
 		"trap 'echo caught' INT; read line; echo got $line; while :; do read line && break; done; echo got $line")
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, c.Start())
 	_ = terminal.Close()
 	screen, caught := bufio.NewScanner(user), 0
 	wait := func(want string) {
@@ -137,9 +132,7 @@ func TestExecInTerminal(t *testing.T) {
 		}
 		wait(step.want)
 	}
-	if err := c.Wait(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, c.Wait())
 	if caught != 1 {
 		t.Errorf("the command got SIGINT %d times", caught)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -85,15 +86,10 @@ func TestExecLostUnread(t *testing.T) { // F20
 	table := newTable(t)
 	_, full := fullPipe(t)
 	c := prepare(t, table.Env, "exec", "--lease", "6s", "--key", "k", "--", "sh", "-c", "trap '' TERM; echo $$; exec 2>&-; while :; do sleep 0.01; done")
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(c.StdoutPipe())(t)
 	c.Stderr = full
 	commandtest.Detach(c)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, c.Start())
 	var pid int
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
@@ -115,9 +111,7 @@ func fullPipe(t *testing.T) (reader, writer *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = reader.Close(), writer.Close() })
-	if err := writer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, writer.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 	for err == nil {
 		_, err = writer.Write(make([]byte, 1<<12))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -54,17 +55,11 @@ func newTable(t *testing.T) *commandtest.Table {
 // hold holds a name as somebody else.
 func hold(t *testing.T, table *commandtest.Table, key lock.Key) *lock.Lock {
 	t.Helper()
-	locker, err := lock.New(table.Store, &lock.Options{
+	locker := expect.Value(lock.New(table.Store, &lock.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Holder: func(context.Context) string { return "the night shift" },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lk, err := locker.Acquire(context.Background(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	lk := expect.Value(locker.Acquire(context.Background(), key))(t)
 	t.Cleanup(func() { _ = lk.Release() })
 	return lk
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -60,9 +61,7 @@ func TestExecSignalsGroup(t *testing.T) {
 	table := newTable(t)
 	// The grandchild ends only once it is told so, after its parent has ended.
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, syscall.Mkfifo(fifo, 0o600))
 	p := begin(t, prepare(t, table.Env, "exec", "--lease", "10m", "--key", "k", "--", "sh", "-c",
 		`sh -c 'trap "echo stopping; read line <\"'"$1"'\"; echo stopped; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`, "sh", fifo))
 	p.WantLine("ready")
@@ -71,9 +70,7 @@ func TestExecSignalsGroup(t *testing.T) {
 	// Nothing reports that lambdalock has noticed the end of the command, so this
 	// waits for what must not happen.
 	command(t, table.Env, "exec", "--wait", "1s", "--key", "k", "--", "true").Expect(t, 1, "is held by sh on ")
-	if err := os.WriteFile(fifo, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(fifo, []byte("\n"), 0o600))
 	p.WantLine("stopped")
 	p.End(143)
 	hold(t, table, lock.Key{Name: "k"})
@@ -96,9 +93,7 @@ func TestExecWaitInterrupted(t *testing.T) {
 			if r := p.End(128 + int(s)); r.Stdout != "" {
 				t.Errorf("the command ran: %q", r.Stdout)
 			}
-			if err := lk.Release(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, lk.Release())
 			hold(t, table, lock.Key{Name: "k"})
 		})
 	}
@@ -123,9 +118,7 @@ func TestExecWaitGoesOn(t *testing.T) { // F64
 		}
 		p.Signal(syscall.SIGCONT)
 	}
-	if err := lk.Release(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, lk.Release())
 	p.WantLine("ran")
 	p.End(0)
 }
@@ -134,10 +127,7 @@ func TestExecWaitGoesOn(t *testing.T) { // F64
 // proxy that calls seen with every request. The proxy ends with the test.
 func through(t *testing.T, endpoint string, seen func()) []string {
 	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := expect.Value(url.Parse(endpoint))(t)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			seen()
@@ -160,9 +150,7 @@ func TestExecIgnoredSignals(t *testing.T) {
 	pid := p.Number()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		p.Signal(s)
-		if err := syscall.Kill(pid, s); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, syscall.Kill(pid, s))
 	}
 	p.Say("go")
 	p.WantLine("done")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // family is a command that starts others, which do not end by themselves: in
@@ -191,9 +192,7 @@ func guardOf(t *testing.T, lambdalock int) int {
 func writeFamily(t *testing.T, folder, last string) string {
 	t.Helper()
 	for file, text := range map[string]string{"family": family + last + "\necho pids $PPID $$ $(cat pids) >told\nexec tail -f told\n", "pids": ""} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
 	}
 	return filepath.Join(folder, "family")
 }
@@ -212,10 +211,7 @@ func processIDs(t *testing.T, text string) []int {
 	t.Helper()
 	var pids []int
 	for text := range strings.FieldsSeq(text) {
-		pid, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := expect.Value(strconv.Atoi(text))(t)
 		pids = append(pids, pid)
 	}
 	if len(pids) != 5 {
@@ -226,9 +222,7 @@ func processIDs(t *testing.T, text string) []int {
 
 func kill(t *testing.T, pid int, s syscall.Signal) {
 	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, syscall.Kill(pid, s))
 }
 
 // TestExecReaps: orphans of the command do not stay as zombies.

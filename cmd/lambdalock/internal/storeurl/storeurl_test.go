@@ -20,6 +20,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -142,9 +143,7 @@ func TestCredentialProcess(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config")
 			program := filepath.Join(t.TempDir(), "program")
 			for name, text := range map[string]string{program: c.program, file: "[profile vault]\ncredential_process=sh " + program + "\n"} {
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, os.WriteFile(name, []byte(text), 0o600))
 			}
 			for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "vault", "AWS_CONFIG_FILE": file} {
 				t.Setenv(name, value)
@@ -186,10 +185,7 @@ func TestUnreadableConfiguration(t *testing.T) {
 
 func TestDynamoDB(t *testing.T) {
 	setAWS(t)
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(localtable.Start(t.Context(), "locks"))(t)
 	t.Cleanup(table.Close)
 	endpoint := ""
 	for _, v := range table.Env {
@@ -208,9 +204,7 @@ func TestDynamoDB(t *testing.T) {
 func TestS3(t *testing.T) {
 	setAWS(t)
 	backend := s3mem.New()
-	if err := backend.CreateBucket("bucket"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, backend.CreateBucket("bucket"))
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
 	for name, url := range map[string]string{
@@ -220,10 +214,7 @@ func TestS3(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { lockAndRelease(t, url) })
 	}
-	keys, err := backend.ListBucket("bucket", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := expect.Value(backend.ListBucket("bucket", &gofakes3.Prefix{}, gofakes3.ListBucketPage{}))(t)
 	var got []string
 	for _, c := range keys.Contents {
 		key, _, _ := strings.Cut(c.Key, "~probe-") // with a random rest
@@ -244,10 +235,7 @@ func TestRedis(t *testing.T) {
 	if n := len(s.DB(3).Keys()); n != 1 {
 		t.Errorf("%d keys in database 3, want the row", n)
 	}
-	store, err := storeurl.Open(t.Context(), "redis://me:secret@"+s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := expect.Value(storeurl.Open(t.Context(), "redis://me:secret@"+s.Addr()))(t)
 	if _, err := lockerOf(t, store).Acquire(t.Context(), lock.Key{Name: "x"}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("with a wrong password: %v", err)
 	}
@@ -279,10 +267,7 @@ func TestRedisDefaults(t *testing.T) {
 		"quorum":    {"valkey://a,REDIS://b,redis://c", "quorum of 3 Redis servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := storeurl.Open(t.Context(), c.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := expect.Value(storeurl.Open(t.Context(), c.url))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			var refused *lock.StoreError
@@ -306,10 +291,7 @@ func TestRedisIsAskedOnce(t *testing.T) {
 		c.WriteError("LOADING Redis is loading the dataset in memory")
 		return true
 	})
-	store, err := storeurl.Open(t.Context(), "redis://"+s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := expect.Value(storeurl.Open(t.Context(), "redis://"+s.Addr()))(t)
 	if err := store.(driver.Checker).Check(t.Context()); err == nil || requests.Load() != 1 {
 		t.Errorf("%d requests, error %v, want one that fails", requests.Load(), err)
 	}
@@ -320,45 +302,30 @@ func TestRedisTLS(t *testing.T) {
 	t.Cleanup(server.Close)
 	authority := filepath.Join(t.TempDir(), "authority.pem")
 	block := &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}
-	if err := os.WriteFile(authority, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(authority, pem.EncodeToMemory(block), 0o600))
 	t.Setenv("SSL_CERT_FILE", authority)
 	s := miniredis.NewMiniRedis()
-	if err := s.StartTLS(server.TLS); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, s.StartTLS(server.TLS))
 	t.Cleanup(s.Close)
 	lockAndRelease(t, "rediss://"+s.Addr())
 }
 
 func lockerOf(t *testing.T, store driver.Store) *lock.Locker {
 	t.Helper()
-	locker, err := lock.New(store, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(store, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 	return locker
 }
 
 // lockAndRelease shows that the URL names a store that works.
 func lockAndRelease(t *testing.T, url string) {
 	t.Helper()
-	store, err := storeurl.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := expect.Value(storeurl.Open(t.Context(), url))(t)
 	locker := lockerOf(t, store)
-	lk, err := locker.Acquire(t.Context(), lock.Key{Name: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: t.Name()}))(t)
 	if _, err := locker.Acquire(t.Context(), lock.Key{Name: t.Name()}); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("a second holder: %v", err)
 	}
-	if err := lk.Release(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, lk.Release())
 }
 
 // TestOfTable: the name of a table comes from a function's variables, and is

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 const ms = time.Millisecond
@@ -75,9 +77,7 @@ func crowded() Timeline {
 func draw(t *testing.T, write func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, write(&b))
 	return b.String()
 }
 
@@ -100,14 +100,9 @@ func TestGolden(t *testing.T) {
 			got := draw(t, write)
 			path := filepath.Join("testdata", name)
 			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Value(os.ReadFile(path))(t)
 			if got != string(want) {
 				t.Errorf("differs from %s; run the test with -update and look at the change:\n%s", path, got)
 			}
