@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -30,37 +31,13 @@ func TestLostAnswerOfAcquire(t *testing.T) { // F1
 					t.Errorf("acquired after %v, want one short retry", d)
 				}
 				f.wantOutcomes(lock.OutcomeAcquired)
-				if err := lk.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Release())
 				if err := f.locker(lock.Options{}).Do(t.Context(), resource, nothing); err != nil {
 					t.Errorf("after the release: %v", err)
 				}
 			})
 		})
 	}
-}
-
-func TestUnansweredClaimIsGivenUp(t *testing.T) { // F2, F11
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Always(fault.Acquire, fault.ApplyThenHang)
-		l := f.locker(untilDeadline)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		start := time.Now()
-		_, err := l.Acquire(ctx, resource)
-		var se *lock.StoreError
-		if !errors.As(err, &se) || se.Op != "acquire" || errors.Is(err, lock.ErrHeld) {
-			t.Fatalf("got %v, want a StoreError", err)
-		}
-		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("took %v, more than the budget", d)
-		}
-		f.faulty.Always(fault.Acquire, fault.None)
-		lk := f.mustAcquire(l, resource)
-		_ = lk.Release()
-	})
 }
 
 func TestHungStoreStaysWithinBudget(t *testing.T) { // F11, F13
@@ -84,29 +61,6 @@ func TestHungStoreStaysWithinBudget(t *testing.T) { // F11, F13
 			})
 		})
 	}
-}
-
-func TestThrottledAcquireIsRetried(t *testing.T) { // F8, F9
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Plan(fault.Acquire, fault.DropBefore, fault.Throttle, fault.Conflict, fault.Conflict)
-		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-		if n := f.faulty.Requests(fault.Acquire); n != 5 {
-			t.Errorf("%d requests, want 5", n)
-		}
-		_ = lk.Release()
-		f.outcomes()
-
-		f.faulty.Always(fault.Acquire, fault.Throttle)
-		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
-		var se *lock.StoreError
-		if !errors.As(err, &se) || se.Requests != 2 || errors.Is(err, lock.ErrHeld) {
-			t.Errorf("throttled throughout: %v, want a StoreError after two requests", err)
-		}
-		if n := f.faulty.Requests(fault.Release); n != 1 {
-			t.Errorf("%d releases: a rejected claim need not be given up", n)
-		}
-	})
 }
 
 func TestDeniedIsNotRetried(t *testing.T) { // F10
@@ -164,10 +118,7 @@ func TestFailedCompletion(t *testing.T) { // F7
 				l := f.locker(untilDeadline)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				lk, err := l.Acquire(ctx, event("e1"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 				c.fail(f.faulty)
 				if err := lk.Complete(); !errors.As(err, new(*lock.StoreError)) {
 					t.Errorf("got %v, want a StoreError", err)
@@ -267,32 +218,24 @@ func TestResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		if err := f.mustAcquire(l, event("e1")).CompleteWith([]byte("42")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith([]byte("42")))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
 		var completed *lock.CompletedError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != "42" {
 			t.Errorf("got %v with result %q", err, completed.Result)
 		}
-		if err := f.mustAcquire(l, event("e2")).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e2")).Complete())
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != "42" {
 			t.Errorf("the result was lost although no other replaced it: %v, %q", err, completed.Result)
 		}
 		time.Sleep(25 * time.Hour)
-		if err := f.mustAcquire(l, event("e3")).Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e3")).Complete())
 		if row := f.row(); row.Memory.Result.Event != "" {
 			t.Errorf("the result of a forgotten event is still kept: %+v", row.Memory)
 		}
 		f.outcomes()
 		f.faulty.Store = memstore.New()
-		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 400<<10)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 400<<10)))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped)
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || completed.Result != nil {
 			t.Errorf("got %v with result %q", err, completed.Result)
@@ -336,9 +279,7 @@ func TestResultOfAnotherEvent(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		for _, e := range []string{"e1", "e2"} {
-			if err := f.mustAcquire(l, event(e)).CompleteWith([]byte(e)); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.mustAcquire(l, event(e)).CompleteWith([]byte(e)))
 		}
 		var completed *lock.CompletedError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || completed.Result != nil {
@@ -354,31 +295,13 @@ func TestResultOfEarlierRun(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{Remember: time.Hour})
 		for _, result := range [][]byte{[]byte("first"), nil} {
-			if err := f.mustAcquire(l, event("e1")).CompleteWith(result); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(result))
 			time.Sleep(59 * time.Minute)
 			var completed *lock.CompletedError
 			if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != string(result) {
 				t.Errorf("got %v with result %q, want %q", err, completed.Result, result)
 			}
 			time.Sleep(2 * time.Minute)
-		}
-	})
-}
-
-// TestUnansweredClaimCountsAllRequests shows that the request which gives up a
-// claim is among those that are reported.
-func TestUnansweredClaimCountsAllRequests(t *testing.T) { // F11
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Always(fault.Acquire, fault.DropBefore)
-		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
-			t.Fatal(err)
-		}
-		want := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release)
-		if got := f.observed[0].Requests; got != want || f.faulty.Requests(fault.Release) == 0 {
-			t.Errorf("%d requests are reported, want %d", got, want)
 		}
 	})
 }
