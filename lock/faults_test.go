@@ -179,12 +179,8 @@ func TestClockBehindTheLastOwner(t *testing.T) { // F14
 		f := newFixture(t)
 		clock := time.Now().Add(time.Hour)
 		c := &driver.Claim{Name: "/resource", Token: "t", Holder: "ahead", Now: clock, Stamp: clock, Until: clock.Add(time.Minute)}
-		if _, ok, err := f.faulty.Acquire(t.Context(), c); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		if _, ok, err := f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token}); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(f.faulty.Acquire(t.Context(), c))(t)
+		expect.Granted(f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token}))(t)
 		start := time.Now()
 		l := f.locker(lock.Options{})
 		if err := l.Do(t.Context(), resource, nothing); err != nil {

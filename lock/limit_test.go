@@ -542,9 +542,7 @@ func TestSlowSlots(t *testing.T) { // F11
 		slow.takes = 40 * time.Millisecond
 		free := f.bySlot(50)[41]
 		s := &driver.Settlement{Name: "/slot:42:resource", Token: free.Token}
-		if _, ok, err := slow.Settle(t.Context(), s); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(slow.Settle(t.Context(), s))(t)
 		start = time.Now()
 		f.hold(f.locker(lock.Options{Limit: 50, MaxWait: time.Minute}))
 		if d := time.Since(start); d > 10*time.Second {

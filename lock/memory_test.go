@@ -232,12 +232,8 @@ func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 			memory.Completed = append(memory.Completed, driver.CompletedEvent{Event: fmt.Sprintf("%050d", i), Until: time.Now().Add(time.Hour)})
 		}
 		c := &driver.Claim{Name: "/resource", Token: "t", Now: time.Now(), Stamp: time.Now(), Until: time.Now().Add(time.Minute)}
-		if _, ok, err := f.faulty.Acquire(t.Context(), c); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		if _, ok, err := f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(f.faulty.Acquire(t.Context(), c))(t)
+		expect.Granted(f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}))(t)
 		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 10<<10)))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped, lock.OutcomeForgotten)
 		row := f.row()

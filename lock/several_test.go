@@ -348,9 +348,7 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 				l := f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)})
 				all := f.mustAcquireAll(l, keys("e", names...)...)
 				row := readRow(t, f.faulty.Store, "/"+lost)
-				if _, ok, err := f.faulty.Store.Settle(t.Context(), &driver.Settlement{Name: "/" + lost, Token: row.Token}); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(f.faulty.Store.Settle(t.Context(), &driver.Settlement{Name: "/" + lost, Token: row.Token}))(t)
 				time.Sleep(11 * time.Second) // the next renewal
 				synctest.Wait()
 				var cause *lock.LostError

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -26,9 +27,7 @@ func TestRowsAreRemoved(t *testing.T) {
 	for i := range 10_000 {
 		now = now.Add(time.Minute)
 		c := &driver.Claim{Name: fmt.Sprint(i), Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
-		if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(s.Acquire(t.Context(), c))(t)
 		if _, _, err := s.Renew(t.Context(), &driver.Renewal{Name: fmt.Sprint("nobody's", i), Token: "t"}); err != nil {
 			t.Fatal(err)
 		}
@@ -49,9 +48,7 @@ func TestSweep(t *testing.T) {
 		for range n {
 			names++
 			c := &driver.Claim{Name: fmt.Sprint(names), Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
-			if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(s.Acquire(t.Context(), c))(t)
 		}
 	}
 	for _, step := range []struct {
@@ -82,9 +79,7 @@ func TestNewerRowStays(t *testing.T) { // F41
 	s := memstore.New()
 	now := time.Now()
 	c := &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
-	if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(s.Acquire(t.Context(), c))(t)
 	s.MakeNewer("n")
 	now = now.Add(2 * time.Hour)
 	c = &driver.Claim{Name: "n", Token: "t2", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
@@ -103,13 +98,9 @@ func TestExpiredRowIsDeleted(t *testing.T) {
 		return &driver.Claim{Name: "n", Event: "e", Token: token, Holder: token, Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
 	}
 	c := claim("first")
-	if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(s.Acquire(t.Context(), c))(t)
 	m := &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: now.Add(24 * time.Hour)}}}
-	if _, ok, err := s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, Memory: m, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, Memory: m, DeleteAfter: c.DeleteAfter}))(t)
 	for _, step := range []struct {
 		later time.Duration
 		want  bool
@@ -130,12 +121,8 @@ func TestEmptyTokenOwnsNothing(t *testing.T) {
 	for _, name := range []string{"new", "released"} {
 		if name == "released" {
 			c := &driver.Claim{Name: name, Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
-			if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
-			if _, ok, err := s.Settle(t.Context(), &driver.Settlement{Name: name, Token: "t", DeleteAfter: c.DeleteAfter}); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(s.Acquire(t.Context(), c))(t)
+			expect.Granted(s.Settle(t.Context(), &driver.Settlement{Name: name, Token: "t", DeleteAfter: c.DeleteAfter}))(t)
 		}
 		if row, ok, err := s.Renew(t.Context(), &driver.Renewal{Name: name, Until: now.Add(time.Minute)}); ok || err != nil {
 			t.Errorf("renewal of a %s row: applied %v, error %v, row %+v", name, ok, err, row)

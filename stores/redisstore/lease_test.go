@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
@@ -29,9 +30,7 @@ func TestLeaseNeverMovesBack(t *testing.T) {
 	r := redistest.Renewal(&second)
 	r.Until = second.Until.Add(time.Second)
 	r.Now = r.Until.Add(-time.Second)
-	if _, ok, err := store.Renew(t.Context(), r); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(store.Renew(t.Context(), r))(t)
 	if after := mini.HGet("lambdalock:n", "leaseEnd"); after < before {
 		t.Errorf("after a renewal the lease ends at %s, before it was %s", after, before)
 	}
@@ -70,9 +69,7 @@ func TestAbandonShortensNoOtherLife(t *testing.T) { // F44, F47
 	redistest.MustAcquire(t, store, owner)
 	refused := redistest.Settlement(redistest.Claim("n"))
 	refused.Abandon, refused.Stamp = true, owner.Stamp.Add(time.Second)
-	if _, ok, err := store.Settle(t.Context(), refused); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(store.Settle(t.Context(), refused))(t)
 	if row, err := store.Read(t.Context(), "n"); err != nil || !row.DeleteAfter.Equal(owner.DeleteAfter) {
 		t.Errorf("the row lives until %v, want %v; error %v", row.DeleteAfter, owner.DeleteAfter, err)
 	}

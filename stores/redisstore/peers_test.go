@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
@@ -30,9 +31,7 @@ func TestFenceIsNotKeptForEver(t *testing.T) { // F23, F24
 			}
 			fences[c.Name] = row.Fence
 			if i%2 == 0 { // the others die
-				if _, ok, err := store.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Settle(t.Context(), redistest.Settlement(c)))(t)
 			}
 		}
 		if keys := m.Keys(); len(keys) != 10 {
@@ -81,9 +80,7 @@ func TestRecordThatIsAliveIsNotTaken(t *testing.T) { // F21, F22
 	}
 	done := redistest.Settlement(granted[0])
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: time.Now().Add(time.Hour)}}}
-	if _, ok, err := store.Settle(t.Context(), done); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(store.Settle(t.Context(), done))(t)
 	late := redistest.Claim("n")
 	late.Event = "e1"
 	if row := redistest.MustRefuse(t, store, late); row.Judge(late) != driver.Completed {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/s3store"
@@ -35,9 +36,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 				server, plan := startServer(bucket), &fault.Script{}
 				store := s3store.New(clientWith(server, plan), bucket, "rows")
 				first := claimAt(server.Now(), "n", "a")
-				if _, ok, err := store.Acquire(t.Context(), first); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Acquire(t.Context(), first))(t)
 				plan.Always(method, f)
 				var err error
 				if method == http.MethodGet {
@@ -65,9 +64,7 @@ func TestInjectedConflict(t *testing.T) { // F9
 	server, plan := startServer(bucket), &fault.Script{}
 	store := s3store.New(clientWith(server, plan), bucket, "rows")
 	claim := claimAt(server.Now(), "n", "a")
-	if _, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(store.Acquire(t.Context(), claim))(t)
 	puts := plan.Requests(http.MethodPut)
 	plan.Plan(http.MethodPut, fault.Conflict)
 	if _, ok, err := store.Settle(t.Context(), settlement(claim)); !ok || err != nil || plan.Requests(http.MethodPut) != puts+2 {

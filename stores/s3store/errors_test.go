@@ -64,9 +64,7 @@ func TestErrors(t *testing.T) { // F9
 				server, client := newServer(t)
 				store := s3store.New(client, bucket, "rows")
 				claim := claimAt(time.Now(), "n", "a")
-				if _, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Acquire(t.Context(), claim))(t)
 				server.requests()
 				server.fault = func(r *http.Request) *http.Response {
 					if r.Method == method {
@@ -195,9 +193,7 @@ func TestConditions(t *testing.T) {
 			server, client := newServer(t)
 			store := s3store.New(client, bucket, "rows")
 			claim := claimAt(time.Now(), "n", "a")
-			if _, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(store.Acquire(t.Context(), claim))(t)
 			server.requests()
 			times := 1
 			server.fault = func(r *http.Request) *http.Response {
@@ -224,9 +220,7 @@ func TestConditions(t *testing.T) {
 		t.Parallel()
 		server, client := newServer(t)
 		store := s3store.New(client, bucket, "rows")
-		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")))(t)
 		server.fault = func(r *http.Request) *http.Response { return answers(404, "NoSuchKey", "") }
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "m", "a"))
 		checkError(t, err, wanted{temporary: true, refused: true}) // S3 does not answer so
@@ -282,9 +276,7 @@ func TestBrokenBody(t *testing.T) { // F5
 				t.Parallel()
 				server, client := newServer(t)
 				store := s3store.New(client, bucket, "rows")
-				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")))(t)
 				server.fault = func(r *http.Request) *http.Response {
 					response := answers(status, "", "")
 					response.Body = io.NopCloser(io.MultiReader(strings.NewReader("<Error><Code>Acc"), broken{cut}))

@@ -319,17 +319,13 @@ func TestEndpoints(t *testing.T) {
 			if n := len(server.requests()); n != 1 && !c.probed || n != 41 && c.probed {
 				t.Errorf("Check sent %d requests", n)
 			}
-			if _, ok, err := checked.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(checked.Acquire(t.Context(), claimAt(time.Now(), "n", "a")))(t)
 			if got := server.requests(); len(got) != 1 {
 				t.Errorf("after Check an acquire sent %q", got)
 			}
 			store := s3store.New(server.client(c.option), bucket, "")
 			for i := range 2 {
-				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), string(rune('a'+i)), "a")); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Acquire(t.Context(), claimAt(time.Now(), string(rune('a'+i)), "a")))(t)
 			}
 			probed := slices.ContainsFunc(server.requests(), func(r string) bool { return strings.Contains(r, "~probe") })
 			if probed != c.probed {

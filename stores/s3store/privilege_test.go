@@ -91,19 +91,13 @@ func TestWithoutListBucket(t *testing.T) { // F40
 		store := s3store.New(client, bucket, "names")
 		for _, name := range []string{"a", "b", "a", "c", "d"} {
 			c := claimAt(server.Now(), name, "token "+name)
-			if _, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
-				t.Fatal(name, ok, err)
-			}
-			if _, ok, err := s3store.New(client, bucket, "names").Settle(t.Context(), settlement(c)); !ok || err != nil {
-				t.Fatal(name, ok, err)
-			}
+			expect.Granted(store.Acquire(t.Context(), c))(t)
+			expect.Granted(s3store.New(client, bucket, "names").Settle(t.Context(), settlement(c)))(t)
 			server.advance(time.Second)
 		}
 	})
 	t.Run("without GetObject", func(t *testing.T) {
-		if _, ok, err := s3store.New(client, bucket, "denied").Acquire(t.Context(), claimAt(server.Now(), "n", "a")); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(s3store.New(client, bucket, "denied").Acquire(t.Context(), claimAt(server.Now(), "n", "a")))(t)
 		before := server.fault
 		server.fault = func(r *http.Request) *http.Response {
 			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/n") {

@@ -72,13 +72,9 @@ func TestRace(t *testing.T) {
 			now := server.Now()
 			if state != "absent" {
 				c := claimAt(now, name, "first")
-				if _, ok, err := first.Acquire(t.Context(), c); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(first.Acquire(t.Context(), c))(t)
 				if state == "free" {
-					if _, ok, err := first.Settle(t.Context(), settlement(c)); !ok || err != nil {
-						t.Fatal(ok, err)
-					}
+					expect.Granted(first.Settle(t.Context(), settlement(c)))(t)
 				}
 			}
 			server.advance(time.Minute)
@@ -220,9 +216,7 @@ func TestRowsOfManyPages(t *testing.T) {
 	server, client := newServer(t)
 	store := s3store.New(client, bucket, "locks")
 	for i := range 25 {
-		if _, ok, err := store.Acquire(t.Context(), claimAt(server.Now(), fmt.Sprint("n", i), "t")); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(store.Acquire(t.Context(), claimAt(server.Now(), fmt.Sprint("n", i), "t")))(t)
 	}
 	server.fault = func(r *http.Request) *http.Response {
 		if q := r.URL.Query(); q.Has("list-type") {
@@ -260,9 +254,7 @@ func TestHeaders(t *testing.T) {
 	}
 	store := s3store.New(client, bucket, "")
 	c := claimAt(server.Now(), "n", "t")
-	if _, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(store.Acquire(t.Context(), c))(t)
 	if _, err := store.Read(t.Context(), "n"); err != nil {
 		t.Fatal(err)
 	}
@@ -298,9 +290,7 @@ func TestChecksumForS3(t *testing.T) {
 			client := server.client(func(o *s3.Options) {
 				o.BaseEndpoint, o.RequestChecksumCalculation = endpoint, aws.RequestChecksumCalculationUnset
 			})
-			if _, ok, err := s3store.New(client, bucket, "").Acquire(t.Context(), claimAt(server.Now(), "n", "t")); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(s3store.New(client, bucket, "").Acquire(t.Context(), claimAt(server.Now(), "n", "t")))(t)
 			if sum == "" {
 				t.Error("the write had no checksum")
 			}
@@ -320,9 +310,7 @@ func TestTimesOfTheService(t *testing.T) {
 				server.advance(offset)
 				store, other := s3store.New(client, bucket, ""), s3store.New(client, bucket, "")
 				now := time.Now()
-				if _, ok, err := store.Acquire(t.Context(), claimAt(now, "n", "a")); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				expect.Granted(store.Acquire(t.Context(), claimAt(now, "n", "a")))(t)
 				for _, step := range []struct {
 					pass time.Duration
 					want bool
@@ -340,9 +328,7 @@ func TestTimesOfTheService(t *testing.T) {
 		t.Parallel()
 		server, client := newServer(t)
 		store := s3store.New(client, bucket, "")
-		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")))(t)
 		server.noDate = true
 		_, ok, err := s3store.New(client, bucket, "").Acquire(t.Context(), claimAt(time.Now(), "n", "b"))
 		var e *driver.Error

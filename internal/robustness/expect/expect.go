@@ -28,3 +28,14 @@ func Value[T any](v T, err error) func(testing.TB) T {
 		return v
 	}
 }
+
+// Granted is [Value] for a request to a store, which must be granted.
+func Granted[T any](v T, ok bool, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if !ok || err != nil {
+			t.Fatalf("granted: %v, error: %v", ok, err)
+		}
+		return v
+	}
+}

@@ -68,9 +68,7 @@ func hold(t *testing.T, table *commandtest.Table, key lock.Key) *lock.Lock {
 func breakLock(t *testing.T, table *commandtest.Table, name string) {
 	t.Helper()
 	s := &driver.Settlement{Name: "/" + name, Token: rowtest.Read(t, table.Store, "/"+name).Token}
-	if _, ok, err := table.Store.Settle(context.Background(), s); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(table.Store.Settle(context.Background(), s))(t)
 }
 
 func wantLines(t *testing.T, text string, want int) {
