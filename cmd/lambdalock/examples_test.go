@@ -40,7 +40,7 @@ func newScripts(t *testing.T) *scripts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scripts{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=Asia/Tokyo"}, folder}
+	return &scripts{t, server, []string{patientVariable + "=1", "LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=Asia/Tokyo"}, folder}
 }
 
 // prepare makes a run of a script, or of a program in PATH, that is not begun.

@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -41,12 +42,12 @@ var functions = map[string]func(){
 		lambda.Start(middleware.WithLock(keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), resize))
 	},
 	"plain":       func() { lambda.Start(func() (string, error) { return "plain", nil }) },
-	"killed once": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce)) },
+	"killed once": func() { startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce)) },
 	"skipper": func() {
-		lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.OnHeld(middleware.Skip)))
+		startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.OnHeld(middleware.Skip)))
 	},
 	"heartbeat": func() {
-		lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.Heartbeat(8*time.Second)))
+		startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.Heartbeat(8*time.Second)))
 	},
 	"holder": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Observe(markHeld)))
@@ -80,7 +81,7 @@ var functions = map[string]func(){
 	},
 	"partner": func() {
 		one := middleware.WithLock(keyfuncs.Static("partner"), func(ctx context.Context, _ events.SQSMessage) error { return await(ctx, "refused") }, middleware.Observe(markHeld))
-		lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, one))
+		startPatiently(middleware.EachSQSMessage(keyfuncs.SQSMessage, one))
 	},
 	"filter": func() { lambda.Start(middleware.EachSQSMessage(filtered, message)) },
 	"quiet": func() {
@@ -100,6 +101,12 @@ var functions = map[string]func(){
 	"dies":     func() { lambda.Start(func() error { os.Exit(0); return nil }) },
 	"stubborn": func() { signal.Ignore(syscall.SIGTERM); lambda.Start(resize) },
 	"parent":   func() { lambda.Start(parent) },
+}
+
+// startPatiently is for functions that must get an answer of the store although
+// the machine is busy.
+func startPatiently(handler any) {
+	lambda.StartWithOptions(handler, lambda.WithContext(patience.With(context.Background())))
 }
 
 func resize(_ context.Context, e events.S3Event) (string, error) {

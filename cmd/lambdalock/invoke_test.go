@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestInvoke(t *testing.T) {
@@ -98,9 +99,9 @@ func TestOutcomes(t *testing.T) {
 func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	t.Parallel()
 	for function, args := range map[string][]string{
-		"killed once": {"--timeout", "4s"}, // the lease ends 6 s after the start, the waits take 0.3 s
-		"heartbeat":   {},                  // the lease ends 8 s after the last renewal
-		"skipper":     {},                  // a real retry would not find it held, and would not skip
+		"killed once": {"--timeout", "4s"},  // the lease ends 6 s after the start, the waits take 0.3 s
+		"heartbeat":   {"--timeout", "10m"}, // the lease ends 8 s after the last renewal
+		"skipper":     {},                   // a real retry would not find it held, and would not skip
 	} {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
@@ -124,9 +125,7 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, c.Start())
 	var out strings.Builder
 	lines := bufio.NewReader(io.TeeReader(stdout, &out))
 	for line := ""; !strings.Contains(line, "resized"); {
@@ -134,9 +133,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatalf("%v\n%s%s", err, &out, &stderr)
 		}
 	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, c.Process.Signal(os.Interrupt))
 	_, _ = io.Copy(io.Discard, lines)
 	_ = c.Wait()
 	r := commandtest.Result{Stdout: out.String(), Stderr: stderr.String(), Status: c.ProcessState.ExitCode()}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/alecthomas/kong"
@@ -17,5 +18,10 @@ func main() {
 		demo.Function()
 		return
 	}
-	console.Run(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": version()})
+	run(context.Background())
+}
+
+// run runs the command with a context that exec begins with.
+func run(base context.Context) {
+	console.Run(&cli{Exec: shell.Exec{Base: base}}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": version()})
 }

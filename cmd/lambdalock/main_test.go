@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 )
 
 // What the tests call most.
@@ -28,8 +30,15 @@ func TestMain(m *testing.M) {
 		functions[os.Getenv(functionVariable)]()
 		return
 	}
+	if os.Getenv(patientVariable) != "" {
+		commandtest.Main(m, func() { run(patience.With(context.Background())) })
+		return
+	}
 	commandtest.Main(m, main)
 }
+
+// patientVariable makes exec wait for a store as long as a busy machine needs.
+const patientVariable = "LAMBDALOCK_TEST_PATIENT"
 
 // rows are the outcomes of the deliveries, in the order of their ends.
 func rows(r commandtest.Result) []string {

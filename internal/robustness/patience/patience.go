@@ -17,8 +17,11 @@ const factor = 60
 // Context returns the context of the test, in which the engine is patient.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	return clock.With(t.Context(), patient{clock.From(t.Context())})
+	return With(t.Context())
 }
+
+// With is the same for a process that a test starts.
+func With(ctx context.Context) context.Context { return clock.With(ctx, patient{clock.From(ctx)}) }
 
 // patient is a clock by which deadlines come later.
 type patient struct{ clock.Clock }

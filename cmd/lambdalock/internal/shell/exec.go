@@ -38,6 +38,9 @@ type Exec struct {
 	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
 	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
 	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
+
+	// Base is what the context of a run begins with. Nil: nothing.
+	Base context.Context `kong:"-"`
 }
 
 // The statuses of exec itself; sysexits(3) has the first one.
@@ -122,7 +125,10 @@ func (r *guardedRun) run() error {
 	default:
 		return r.fail(statusCannotRun, "%v", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	if r.Base == nil {
+		r.Base = context.Background()
+	}
+	ctx, cancel := context.WithCancel(r.Base)
 	defer cancel()
 	r.path, r.signals = path, catchSignals()
 	lk, err := r.acquire(ctx, cancel)
