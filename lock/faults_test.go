@@ -321,29 +321,6 @@ func TestGivingUpKeepsTheRow(t *testing.T) { // F2, F23
 	})
 }
 
-// refusesOwn applies a claim and refuses it with the row that the claim made,
-// as a store does whose client has repeated the request by itself.
-func refusesOwn(store driver.Store) driver.Store {
-	return fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-		row, _, err := store.Acquire(ctx, c)
-		return row, false, err
-	}}
-}
-
-// TestRefusalByOwnRow shows that a claim that is refused by its own row has the
-// lock, and needs no further request.
-func TestRefusalByOwnRow(t *testing.T) { // F1
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Store = refusesOwn(f.faulty.Store)
-		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-		if n := f.faulty.Requests(fault.Acquire); n != 1 {
-			t.Errorf("%d claims, want 1", n)
-		}
-		_ = lk.Release()
-	})
-}
-
 // TestNoAttemptIsCutShort shows that the last attempt has time for an answer.
 func TestNoAttemptIsCutShort(t *testing.T) { // F11
 	synctest.Test(t, func(t *testing.T) {

@@ -272,6 +272,15 @@ func TestWaiterNeedsNoWholeLease(t *testing.T) { // F19, F38
 	}
 }
 
+// refusesOwn applies a claim and refuses it with the row that the claim made,
+// as a store does whose client has repeated the request by itself.
+func refusesOwn(store driver.Store) driver.Store {
+	return fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+		row, _, err := store.Acquire(ctx, c)
+		return row, false, err
+	}}
+}
+
 // TestOwnLockIsNotAnothers: a conditional write was applied, its answer was
 // lost, and the repeated write was refused because of the lock that the first
 // had made; the lock was reported as held by another, and nobody released it

@@ -187,8 +187,8 @@ func TestLostAnswerWithoutDetail(t *testing.T) { // F6
 	})
 }
 
-// TestRefusalThatJudgeWouldGrant shows that a claim is sent again immediately if
-// it is refused with a row that would grant it, as by a store that read an
+// TestRefusalThatJudgeWouldGrant shows that a claim is sent again immediately
+// if it is refused with a row that would grant it, as by a store that read an
 // earlier state.
 func TestRefusalThatJudgeWouldGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
