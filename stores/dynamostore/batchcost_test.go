@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -53,10 +54,7 @@ func TestRequestsOfABatch(t *testing.T) {
 // handleBatch handles one batch of events, each with a name of its own.
 func handleBatch(t testing.TB, store *dynamostore.Store, records, workers int, event string) {
 	t.Helper()
-	locker, err := lock.New(store, &lock.Options{Logger: discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(store, &lock.Options{Logger: discard}))(t)
 	ctx := invocation.WithBatch(t.Context(), &invocation.Batch{Claims: min(records, workers)}) // as package middleware does
 	next := make(chan int, records)
 	for i := range records {
@@ -68,9 +66,7 @@ func handleBatch(t testing.TB, store *dynamostore.Store, records, workers int, e
 		wg.Go(func() {
 			for i := range next {
 				key := lock.Key{Name: fmt.Sprint("order/", i), Event: fmt.Sprintf("%s-%d", event, i)}
-				if err := locker.Do(ctx, key, func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, locker.Do(ctx, key, func(context.Context) error { time.Sleep(time.Millisecond); return nil }))
 			}
 		})
 	}

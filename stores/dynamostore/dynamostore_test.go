@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -48,9 +49,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(srv.Close)
 	f.url = srv.URL
 	f.client = client(srv.URL)
-	if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), f.client, table))
 	f.store = dynamostore.New(f.client, table)
 	return f
 }
@@ -81,10 +80,7 @@ func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
 func (f *fixture) locker(t *testing.T, o lock.Options) *lock.Locker {
 	t.Helper()
 	o.Logger = discard
-	l, err := lock.New(f.store, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(f.store, &o))(t)
 	return l
 }
 
@@ -99,10 +95,7 @@ func (f *fixture) harness() locktest.Harness {
 		MakeNewer: func(t *testing.T, _ driver.Store, name string) { put(t, f, name, "SET rowFormat = :one") },
 		Save: func(t *testing.T, _ driver.Store, name string) func() {
 			key := map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}}
-			saved, err := f.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key})
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := expect.Value(f.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key}))(t)
 			return func() { putItem(t, f, name, saved.Item) }
 		},
 	}
@@ -131,10 +124,7 @@ func TestRowIsReadable(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	lk, err := l.Acquire(patience.Context(t), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(patience.Context(t), key))(t)
 	if got, want := attributes(), []string{"deleteAfter", "event", "fence", "heldUntil", "holder", "lock", "ownerToken", "stamp"}; !slices.Equal(got, want) {
 		t.Errorf("held row has %v, want %v", got, want)
 	}
@@ -144,9 +134,7 @@ func TestRowIsReadable(t *testing.T) {
 			t.Errorf("no %q in %s", want, item)
 		}
 	}
-	if err := lk.CompleteWith([]byte("result")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, lk.CompleteWith([]byte("result")))
 	if got, want := attributes(), []string{"completed", "deleteAfter", "fence", "highestOrder", "lock", "resultBody", "resultEvent", "stamp"}; !slices.Equal(got, want) {
 		t.Errorf("free row has %v, want %v", got, want)
 	}
@@ -165,16 +153,11 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 	l := f.locker(t, lock.Options{Namespace: "thumbnails-production", Holder: func(context.Context) string { return holder }})
 	name := "s3/pictures-example/holiday 2026/" + strings.Repeat("x", 40)
 	for i := range 40 {
-		lk, err := l.Acquire(patience.Context(t), lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(l.Acquire(patience.Context(t), lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)}))(t)
 		if n := size(f.Item(table, "thumbnails-production/"+name)); n > 1024 {
 			t.Fatalf("after %d events the held row has %d bytes", i, n)
 		}
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, lk.Complete())
 	}
 	completed := f.Item(table, "thumbnails-production/"+name)["completed"].(map[string]any)["M"].(map[string]any)
 	if len(completed) < 8 {
@@ -216,14 +199,9 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 						if c.order != "" {
 							k.Order = c.order + fmt.Sprintf("%02d", i)
 						}
-						lk, err := l.Acquire(t.Context(), k)
-						if err != nil {
-							t.Fatal(err)
-						}
+						lk := expect.Value(l.Acquire(t.Context(), k))(t)
 						largest = max(largest, size(f.Item(table, "/"+name)))
-						if err := lk.Complete(); err != nil {
-							t.Fatal(err)
-						}
+						expect.Must(t, lk.Complete())
 					}
 				}
 				if largest < 1008 || largest > 1024 {
@@ -281,9 +259,7 @@ func TestReleaseDescribesTheRow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	now := time.Now()
-	if _, ok, err := f.store.Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now}); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(f.store.Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now}))(t)
 	deleteAfter := now.Add(time.Hour)
 	row, ok, err := f.store.Settle(t.Context(), &driver.Settlement{Name: "n", Token: "t", DeleteAfter: deleteAfter, Memory: &driver.Memory{HighestOrder: "o"}})
 	if !ok || err != nil || !row.DeleteAfter.Equal(deleteAfter) || row.Memory.HighestOrder != "o" {
@@ -303,9 +279,7 @@ func TestGrantedWhileGivenUp(t *testing.T) { // F2, F44
 			claim := func(token string, after time.Duration) *driver.Claim {
 				return &driver.Claim{Name: "n", Token: token, Now: now.Add(after), Stamp: now.Add(after), Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}
 			}
-			if _, ok, err := f.store.Acquire(t.Context(), claim("first", 0)); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(f.store.Acquire(t.Context(), claim("first", 0)))(t)
 			late, first := claim("late", time.Second), f.Requests()
 			f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
 				if r.N == first+1 { // after the first request, and before the second
@@ -400,9 +374,7 @@ func (f *fixture) cycle(t *testing.T, op string) int {
 	if op == "release" {
 		end = lk.Release
 	}
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, end())
 	requests := f.Requests()
 	next, err := l.Acquire(t.Context(), key)
 	if errors.Is(err, lock.ErrCompleted) != (op != "release") {
@@ -455,13 +427,8 @@ func TestResultTooLarge(t *testing.T) { // F35
 	l := f.locker(t, lock.Options{Observe: func(_ context.Context, o lock.Observation) {
 		dropped = dropped || o.Outcome == lock.OutcomeResultDropped
 	}})
-	lk, err := l.Acquire(patience.Context(t), lock.Key{Name: "n", Event: "e"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lk.CompleteWith(make([]byte, 400<<10)); err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(patience.Context(t), lock.Key{Name: "n", Event: "e"}))(t)
+	expect.Must(t, lk.CompleteWith(make([]byte, 400<<10)))
 	if !dropped {
 		t.Error("nobody was told that the result cannot be replayed")
 	}
@@ -470,9 +437,7 @@ func TestResultTooLarge(t *testing.T) { // F35
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if err := f.store.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, f.store.Check(t.Context()))
 	f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.Deny })
 	if err := f.store.Check(t.Context()); err != nil {
 		t.Errorf("a server that answers, even if it denies: %v", err)
@@ -512,9 +477,7 @@ func TestHandOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := lk.Complete(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, lk.Complete())
 			shorter := f.locker(t, lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
 			for range 2 { // the first one fails, and its retry hands the lock over again
 				if lk, err = shorter.Resume(patience.Context(t), h); err != nil {
@@ -530,9 +493,7 @@ func TestHandOver(t *testing.T) {
 			if lk, err = fixed.Resume(patience.Context(t), h); err != nil {
 				t.Fatal(err)
 			}
-			if err := lk.Complete(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, lk.Complete())
 			if requests < 6 || requests > 8 { // a step that meets a later end asks once more
 				t.Errorf("%d requests, want 6 to 8", requests)
 			}

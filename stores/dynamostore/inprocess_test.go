@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -46,9 +47,7 @@ func newFakeFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{Server: fakedynamo.New()}
 	f.client = clientOf(f.Server)
-	if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), f.client, table))
 	f.store = dynamostore.New(f.client, table)
 	return f
 }
@@ -65,9 +64,7 @@ func newBank(t *testing.T, balances map[string]string) *bank {
 	b := &bank{Server: fakedynamo.New()}
 	b.client = clientOf(b.Server)
 	b.store = dynamostore.New(b.client, table)
-	if err := dynamostore.EnsureTable(t.Context(), b.client, table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), b.client, table))
 	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
@@ -102,10 +99,7 @@ func (b *bank) locker(t *testing.T, o lock.Options) *lock.Locker {
 func newLocker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
 	t.Helper()
 	o.Logger = discard
-	l, err := lock.New(store, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(store, &o))(t)
 	return l
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -88,10 +89,7 @@ func (c *calls) take() (actions, keys []string) {
 // each.
 func shipped(t *testing.T, path, pattern string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../" + path))(t)
 	found := map[string]bool{}
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 		for _, action := range regexp.MustCompile(`dynamodb:\w+`).FindAllString(m[1], -1) {
@@ -127,13 +125,9 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		return keys
 	}
 
-	if err := dynamostore.EnsureTable(t.Context(), c, table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), c, table))
 	for _, name := range []string{table, "effects"} { // the first one exists
-		if err := dynamostore.EnsureTable(t.Context(), c, name); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, dynamostore.EnsureTable(t.Context(), c, name))
 	}
 	compare("EnsureTable", map[string][]string{"docs/OPERATIONS.md": shipped(t, "docs/OPERATIONS.md", "(?m)^\\| `create-table` \\|(.*)$")})
 
@@ -202,10 +196,7 @@ func useEverything(t *testing.T, server *fakedynamo.Server, c *dynamodb.Client, 
 	store := dynamostore.New(c, table)
 	locker := func(o lock.Options) *lock.Locker {
 		o.Namespace, o.Logger = "orders", discard
-		l, err := lock.New(store, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(store, &o))(t)
 		return l
 	}
 	must := func(err error) {

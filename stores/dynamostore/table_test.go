@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -148,17 +149,9 @@ func TestOpen(t *testing.T) {
 		})
 	}
 	set(t, table, "eu-central-1", "id")
-	s, err := dynamostore.Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := lock.New(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Do(patience.Context(t), lock.Key{Name: "n"}, func(context.Context) error { return nil }); err != nil {
-		t.Error(err)
-	}
+	s := expect.Value(dynamostore.Open(t.Context(), ""))(t)
+	l := expect.Value(lock.New(s, nil))(t)
+	expect.OK(t, l.Do(patience.Context(t), lock.Key{Name: "n"}, func(context.Context) error { return nil }))
 	t.Setenv("AWS_PROFILE", "missing")
 	if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("unreadable configuration: %v", err)
@@ -175,9 +168,7 @@ func TestSlowCredentials(t *testing.T) { // F10, F11
 	} {
 		t.Setenv(name, value)
 	}
-	if err := os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte("[profile slow]\ncredential_process = sleep 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte("[profile slow]\ncredential_process = sleep 1\n"), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := dynamostore.Open(ctx, "locks")

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -26,10 +27,7 @@ var order = lock.Key{Name: "order/17", Event: "17"}
 // acquire returns a lock on order with a lease of a minute.
 func (b *bank) acquire(t *testing.T, l *lock.Locker) *lock.Lock {
 	t.Helper()
-	lk, err := l.Acquire(t.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(t.Context(), order))(t)
 	return lk
 }
 
@@ -172,9 +170,7 @@ func TestTransactDeclinedThenEnded(t *testing.T) {
 				if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "101")); !errors.As(err, new(*types.TransactionCanceledException)) {
 					t.Fatal(err)
 				}
-				if err := c.end(lk); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, c.end(lk))
 				next, err := l.Acquire(t.Context(), order)
 				if errors.Is(err, lock.ErrCompleted) != c.completed {
 					t.Errorf("the next delivery: %v", err)
@@ -209,9 +205,7 @@ func TestTransactAfterTakeover(t *testing.T) { // F21
 				l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute)})
 				late := b.acquire(t, l)
 				time.Sleep(61 * time.Second)
-				if err := c.next(b.acquire(t, l)); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, c.next(b.acquire(t, l)))
 				before := b.Item(table, "/order/17")
 				if c.omit {
 					b.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.OmitItem })
@@ -365,10 +359,7 @@ func TestTokenOfEachCall(t *testing.T) {
 	client := &tokens{Client: b.client}
 	l := b.locker(t, lock.Options{})
 	for _, event := range []string{"1", "2"} {
-		lk, err := l.Acquire(t.Context(), lock.Key{Name: "n", Event: event})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: "n", Event: event}))(t)
 		if _, err := dynamostore.Transact(lk.Context(), client, transfer("a", "b", "30")); err != nil {
 			t.Fatal(err)
 		}
@@ -566,10 +557,7 @@ func TestTransactWrongUse(t *testing.T) {
 		}
 		return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: aws.String("REMOVE x")}}
 	}
-	together, err := b.locker(t, lock.Options{Namespace: "together"}).AcquireAll(t.Context(), order, lock.Key{Name: "another"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	together := expect.Value(b.locker(t, lock.Options{Namespace: "together"}).AcquireAll(t.Context(), order, lock.Key{Name: "another"}))(t)
 	elsewhere := dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.Region = "us-east-1" })
 	before := b.Requests()
 	for name, c := range map[string]struct {
@@ -632,9 +620,7 @@ func TestTransactTwice(t *testing.T) {
 			t.Parallel()
 			b := newBank(t, hundred)
 			lk := b.acquire(t, b.locker(t, lock.Options{}))
-			if err := c.end(b, lk); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, c.end(b, lk))
 			before := b.Requests()
 			out, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30"))
 			if out != nil || err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
@@ -654,23 +640,15 @@ func TestTransactInsideASet(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, hundred)
 	l := b.locker(t, lock.Options{})
-	set, err := l.AcquireAll(t.Context(), lock.Key{Name: "account/a"}, lock.Key{Name: "account/b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lk, err := l.Acquire(set.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(l.AcquireAll(t.Context(), lock.Key{Name: "account/a"}, lock.Key{Name: "account/b"}))(t)
+	lk := expect.Value(l.Acquire(set.Context(), order))(t)
 	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "1")); err != nil {
 		t.Error(err)
 	}
 	if err := set.Context().Err(); err != nil {
 		t.Errorf("the set has ended with the transaction: %v", err)
 	}
-	if err := set.Complete(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, set.Complete())
 	b.wantBalances(t, "99", "101")
 }
 
@@ -734,14 +712,8 @@ func TestTransactAfterHandOver(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, hundred)
 	l := b.locker(t, lock.Options{})
-	handle, err := b.acquire(t, l).HandOver(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lk, err := l.Resume(t.Context(), handle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	handle := expect.Value(b.acquire(t, l).HandOver(t.Context(), time.Minute))(t)
+	lk := expect.Value(l.Resume(t.Context(), handle))(t)
 	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")); err != nil {
 		t.Fatal(err)
 	}
@@ -757,23 +729,15 @@ func TestTransactNested(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, hundred)
 	l := b.locker(t, lock.Options{})
-	outer, err := l.Acquire(t.Context(), lock.Key{Name: "customer/jane"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner, err := l.Acquire(outer.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	outer := expect.Value(l.Acquire(t.Context(), lock.Key{Name: "customer/jane"}))(t)
+	inner := expect.Value(l.Acquire(outer.Context(), order))(t)
 	if _, err := dynamostore.Transact(inner.Context(), b.client, transfer("a", "b", "30")); err != nil {
 		t.Fatal(err)
 	}
 	if b.Item(table, "/order/17")["ownerToken"] != nil || b.Item(table, "/customer/jane")["ownerToken"] == nil {
 		t.Error("not exactly the innermost lock has ended")
 	}
-	if err := errors.Join(inner.Complete(), outer.Complete()); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, errors.Join(inner.Complete(), outer.Complete()))
 }
 
 // TestTransactTooLate: a call with a context that has ended sends nothing, so

@@ -22,6 +22,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/azblobstore/bloblease"
@@ -46,9 +47,7 @@ func protected(t *testing.T, test func(*rig)) {
 		r.client = r.Container()
 		r.blob = r.client.NewBlobClient("b")
 		r.opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
-		if err := write(t.Context(), r.client.NewBlockBlobClient("b"), "old", ""); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, write(t.Context(), r.client.NewBlockBlobClient("b"), "old", ""))
 		test(r)
 	})
 }
@@ -111,9 +110,7 @@ func TestProtect(t *testing.T) {
 	t.Parallel()
 	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		ctx, b := t.Context(), s.NewBlobClient("b")
-		if err := write(ctx, s.NewBlockBlobClient("b"), "old", ""); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, write(ctx, s.NewBlockBlobClient("b"), "old", ""))
 		failed := errors.New("the work's own")
 		err := bloblease.Protect(ctx, b, nil, func(ctx context.Context, lease bloblease.Lease) error {
 			others := &leases{t, s, "b"}
