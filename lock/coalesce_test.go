@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,22 @@ func TestOwedRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOwedErrorSaysWhatFollows reads the error's text.
+func TestOwedErrorSaysWhatFollows(t *testing.T) {
+	t.Parallel()
+	key := event("e1")
+	for text, e := range map[string]lock.OwedError{
+		"has to run once more":                  {Key: key, Again: true},
+		"although the work failed: EOF":         {Key: key, Err: io.EOF},
+		"there is no time left":                 {Key: key},
+		"lambdalock: key " + key.Digest() + ":": {Key: key},
+	} {
+		if got := e.Error(); !strings.Contains(got, text) || strings.Contains(got, "%!") {
+			t.Errorf("%q does not say %q", got, text)
+		}
 	}
 }
 
