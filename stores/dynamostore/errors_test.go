@@ -83,12 +83,6 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		"refusal that was cut off":        {open: answering(http.StatusBadRequest, `{"__type":"com.amazonaws.dyn`), retried: true},
 		"refusal whose connection broke":  {open: breaking(http.StatusBadRequest, syscall.ECONNRESET), retried: true, never: []string{"not an answer"}},
 		"refusal whose connection closed": {open: breaking(http.StatusBadRequest, net.ErrClosed), retried: true, never: []string{"not an answer"}},
-		"an error that nobody knows": {
-			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
-				return dynamostore.New(refusing{f.client, "NewException"}, table)
-			},
-			retried: true,
-		},
 		"unknown credentials": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
 				return dynamostore.New(refusing{f.client, "UnrecognizedClientException"}, table)

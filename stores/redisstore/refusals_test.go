@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,22 +109,5 @@ func refusedOnce(t *testing.T, kind int, fails bool, text string, applied bool) 
 	result = nil
 	if err := do(key); fails && err != nil || !fails && !errors.Is(err, lock.ErrCompleted) {
 		t.Errorf("the next delivery: %v", err)
-	}
-}
-
-// TestLastingRefusal refuses requests with answers that are known to last: they
-// are not repeated.
-func TestLastingRefusal(t *testing.T) { // F9
-	t.Parallel()
-	for _, text := range []string{"NOPERM no permissions to run the 'evalsha' command", "WRONGTYPE Operation against a key", "ERR unknown command 'EVALSHA'"} {
-		t.Run(strings.Fields(text)[0], func(t *testing.T) {
-			t.Parallel()
-			client := broken{err: redistest.ServerError(text)}
-			l := expect.Value(lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
-			var e *lock.StoreError
-			if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) || e.Temporary || e.Requests != 1 {
-				t.Errorf("got %+v", err)
-			}
-		})
 	}
 }

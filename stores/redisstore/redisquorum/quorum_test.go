@@ -1064,31 +1064,6 @@ func TestLateClaimAfterResume(t *testing.T) { // F3
 	}
 }
 
-// TestRowOutlivesAWrongClock shows that a row is kept for an hour at least,
-// whatever the clock of its writer says: a fence must not start again.
-// TestRestoreOfLongerLease renews through a node that has an earlier round of
-// the claim, and a longer renewal that reached only that node.
-func TestRestoreOfLongerLease(t *testing.T) {
-	t.Parallel()
-	q := newQuorum(t, 3)
-	first := redistest.Claim("n")
-	node := redistest.Must(redisstore.New(q.taps[2].Scripter))
-	redistest.MustAcquire(t, node, first)
-	second := *first
-	second.Stamp = first.Stamp.Add(time.Microsecond)
-	q.only(0, 1)
-	redistest.MustAcquire(t, q, &second)
-	longer := redistest.Renewal(first)
-	longer.Until = longer.Until.Add(time.Hour)
-	if _, ok, err := node.Renew(t.Context(), longer); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	q.only(0, 2)
-	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); !ok || err != nil {
-		t.Errorf("applied %v, error %v", ok, err)
-	}
-}
-
 // TestReleaseMissesNode releases a lock while one node is down, which keeps the
 // row for days. Once later owners have a majority, that node must not stay held
 // for nobody: otherwise the name is lost when another node goes down.
