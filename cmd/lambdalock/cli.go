@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/invoke"
@@ -30,3 +32,5 @@ type cli struct {
 
 	Version kong.VersionFlag `help:"Print the version, the Go version and the revision."`
 }
+
+func newCLI(base context.Context) *cli { return &cli{Exec: shell.Exec{Base: base}} }

@@ -2,9 +2,15 @@
 
 package main
 
-import "github.com/lambdalock/lambdalock/cmd/lambdalock/internal/invoke"
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/invoke"
+)
 
 // cli is what make demo builds: its first build is what a newcomer waits for.
 type cli struct {
 	Demo invoke.Demo `cmd:""`
 }
+
+func newCLI(context.Context) *cli { return &cli{} }

@@ -23,5 +23,5 @@ func main() {
 
 // run runs the command with a context that exec begins with.
 func run(base context.Context) {
-	console.Run(&cli{Exec: shell.Exec{Base: base}}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": version()})
+	console.Run(newCLI(base), kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": version()})
 }
