@@ -196,14 +196,14 @@ func TestLine(t *testing.T) { // F19
 		"32, after 500 that died":   {crowd{waiters: 32, dead: 500}, 15, figures{18, 100, 20, 3}},
 		"1 alone, HoldAtLeast":      {crowd{waiters: 1, least: 200 * time.Millisecond}, 1, figures{2, 0, 1, 1}},
 		"2, HoldAtLeast":            {crowd{waiters: 2, least: 200 * time.Millisecond}, 5, figures{3, 10, 1.1, 1.1}},
-		"32, HoldAtLeast":           {crowd{waiters: 32, least: 200 * time.Millisecond}, 9, figures{28, 150, 1.7, 3}},
-		"128, HoldAtLeast":          {crowd{waiters: 128, least: 200 * time.Millisecond}, 9, figures{40, 200, 1.7, 3.5}},
+		"32, HoldAtLeast":           {crowd{waiters: 32, least: 200 * time.Millisecond}, 41, figures{28, 150, 1.7, 3}},
+		"128, HoldAtLeast":          {crowd{waiters: 128, least: 200 * time.Millisecond}, 41, figures{40, 200, 1.7, 3.5}},
 		"2, a cooldown of 10 min":   {crowd{waiters: 2, least: 10 * time.Minute}, 3, figures{4, 1, 1.1, 1.1}},
 		"32, a cooldown of 10 s":    {crowd{waiters: 32, least: 10 * time.Second}, 3, figures{15, 2, 1.1, 2.2}},
 		"128, a cooldown of 20 s":   {crowd{waiters: 128, least: 20 * time.Second}, 3, figures{20, 2, 1.1, 2.2}},
 		"40, of which many give up, a cooldown of 30 s": {crowd{waiters: 40, gone: 20, least: 30 * time.Second}, 3, figures{20, 2, 1.2, 2.2}},
 		"128, a cooldown of 20 s, clocks 1.9 s apart":   {crowd{waiters: 128, least: 20 * time.Second, apart: 1900 * time.Millisecond}, 3, figures{20, 2, 1.2, 2.2}},
-		"32, HoldAtLeast, clocks 1 h apart":             {crowd{waiters: 32, least: 200 * time.Millisecond, apart: time.Hour, clocked: true}, 9, figures{28, 150, 1.7, 3}},
+		"32, HoldAtLeast, clocks 1 h apart":             {crowd{waiters: 32, least: 200 * time.Millisecond, apart: time.Hour, clocked: true}, 41, figures{28, 150, 1.7, 3}},
 		"32, and the answers about places are lost":     {crowd{waiters: 32, joins: &driver.Error{Err: errors.New("no")}}, 10, figures{14, 500, 2, 3.5}},
 	} {
 		t.Run(name, func(t *testing.T) {

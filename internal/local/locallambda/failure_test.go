@@ -66,9 +66,10 @@ func TestManagedInstanceLivesOn(t *testing.T) {
 	}
 	late.tell(t, "return")
 	eventually(t, "the runtime to end", func() bool { return processState(late.PID) == "" })
-	if lines := strings.Join(out.all(), "\n"); !strings.Contains(lines, "status code: 410") {
-		t.Errorf("printed %q", lines)
-	}
+	eventually(t, "the runtime to say why", func() bool { return strings.Contains(strings.Join(out.all(), "\n"), "status code: 410") })
+	p.mu.Lock()
+	p.cfg.Timeout = patience
+	p.mu.Unlock()
 	result = background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
