@@ -28,7 +28,9 @@ var azurite = product{
 	fetch:   fetchAzurite,
 	command: func(dir, port, data string) *exec.Cmd {
 		script := filepath.Join(dir, "node_modules", azuritePackage, "dist", "src", "blob", "main.js")
-		cmd := exec.Command("node", script, "--blobHost", "127.0.0.1", "--blobPort", port,
+		// By default it closes a connection that was idle for 5 s, perhaps while a
+		// client sends the next request, which then has no answer.
+		cmd := exec.Command("node", script, "--blobHost", "127.0.0.1", "--blobPort", port, "--blobKeepAliveTimeout", "3600",
 			"--inMemoryPersistence", "--disableTelemetry", "--silent")
 		cmd.Dir = data
 		return cmd
