@@ -33,4 +33,5 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version, the Go version and the revision."`
 }
 
+// newCLI returns the commands. Those that take a context begin with base.
 func newCLI(base context.Context) *cli { return &cli{Exec: shell.Exec{Base: base}} }

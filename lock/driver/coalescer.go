@@ -38,9 +38,9 @@ func Coalescing(token string) string { return token + coalescing }
 // more of them.
 func (r *Row) Coalesces() bool { return strings.HasSuffix(r.Token, coalescing) && r.Marks >= 0 }
 
-// Owes reports whether s is refused because of marks that its sender has not
-// seen. A closed row refuses every settlement that asks for marks: it is a late
-// copy, from before the row was closed for the run that goes on now.
+// Owes reports whether the marks of the row refuse s: there are marks that the
+// owner's last run has not seen, or the row is closed. What looks at marks then
+// may be a late copy from before the owner closed it for the run that goes on.
 func (r *Row) Owes(s *Settlement) bool {
 	return s.MarksBelow > 0 && (r.Marks < 0 || r.Marks >= s.MarksBelow)
 }

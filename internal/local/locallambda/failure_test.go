@@ -35,6 +35,7 @@ func TestTimeoutKillsAndRestarts(t *testing.T) {
 	if took := r.Ended.Sub(r.Started); took < cfg.Timeout {
 		t.Errorf("it timed out after %v", took)
 	}
+	bePatient(p)
 	result = background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
@@ -44,6 +45,26 @@ func TestTimeoutKillsAndRestarts(t *testing.T) {
 	if kinds := seen.kinds(); !strings.Contains(kinds, "timed out, stopped, started") {
 		t.Errorf("events %s", kinds)
 	}
+}
+
+// bePatient gives invocations from now on time enough on a slow machine.
+func bePatient(p *Platform) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cfg.Timeout = patience
+}
+
+// livingOn returns a handler that still runs after its invocation has timed
+// out, and gives the next ones time enough.
+func livingOn(t *testing.T, p *Platform, g *gate) *visit {
+	t.Helper()
+	result := background(t, p, Invocation{Payload: g.event()})
+	late := g.next(t)
+	if r := receive(t, result, "result"); r.Outcome != TimedOut {
+		t.Errorf("result %+v", r)
+	}
+	bePatient(p)
+	return late
 }
 
 // TestManagedInstanceLivesOn shows that a managed process goes on after the
@@ -56,21 +77,14 @@ func TestManagedInstanceLivesOn(t *testing.T) {
 	cfg.Logs = out.add
 	p, seen := start(t, cfg)
 	g := newGate(t)
-	result := background(t, p, Invocation{Payload: g.event()})
-	late := g.next(t)
-	if r := receive(t, result, "result"); r.Outcome != TimedOut {
-		t.Errorf("result %+v", r)
-	}
+	late := livingOn(t, p, g)
 	if processState(late.PID) == "" {
 		t.Error("the process ended at the deadline")
 	}
 	late.tell(t, "return")
 	eventually(t, "the runtime to end", func() bool { return processState(late.PID) == "" })
 	eventually(t, "the runtime to say why", func() bool { return strings.Contains(strings.Join(out.all(), "\n"), "status code: 410") })
-	p.mu.Lock()
-	p.cfg.Timeout = patience
-	p.mu.Unlock()
-	result = background(t, p, Invocation{Payload: g.event()})
+	result := background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
 	receive(t, result, "result")
@@ -87,16 +101,9 @@ func TestProcessLivesOn(t *testing.T) {
 	cfg.Timeout = 300 * time.Millisecond
 	p, _ := start(t, cfg)
 	g := newGate(t)
-	result := background(t, p, Invocation{Payload: g.event()})
-	late := g.next(t)
-	if r := receive(t, result, "result"); r.Outcome != TimedOut {
-		t.Errorf("result %+v", r)
-	}
-	p.mu.Lock()
-	p.cfg.Timeout = patience
-	p.mu.Unlock()
+	late := livingOn(t, p, g)
 	late.tell(t, "return")
-	result = background(t, p, Invocation{Payload: g.event()})
+	result := background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
 	receive(t, result, "result")

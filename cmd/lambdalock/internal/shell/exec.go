@@ -39,7 +39,8 @@ type Exec struct {
 	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
 	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
 
-	// Base is what the context of a run begins with. Nil: nothing.
+	// Base is the context of a run, for tests that are patient with the store.
+	// Nil: the background.
 	Base context.Context `kong:"-"`
 }
 
