@@ -71,10 +71,12 @@ func serve(task) error {
 	return err
 }
 
-// newTransport keeps idle connections as the library's own client does.
+// newTransport keeps idle connections as the library's own client does. It
+// opens at most 40, because the kernel resets some of more than 50 that a
+// server written in Java (its backlog) has not accepted yet.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 64
+	t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 40
 	return t
 }
 
