@@ -122,15 +122,15 @@ func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
 func ourTurns(limit int) takeTurns {
 	return func(ctx context.Context, b *testing.B, s servers.Server, w *wire, name string, hold func(int64)) error {
 		locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{
-			Limit: limit, Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute,
+			Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute,
 		})
 		for range turns {
-			err := locker.Do(ctx, lock.Key{Name: name}, func(ctx context.Context) error {
-				lease, _ := lock.FromContext(ctx)
-				hold(lease.Fence)
-				return nil
-			})
+			lk, err := locker.AcquireOneOf(ctx, name, limit)
 			if err != nil {
+				return err
+			}
+			hold(lk.Lease().Fence)
+			if err := lk.Complete(); err != nil {
 				return err
 			}
 		}

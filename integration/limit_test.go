@@ -86,20 +86,20 @@ func reportFullSlots(b *testing.B, s servers.Server) {
 		"slots", "requests: all free", "one free", "none free", "time ms: all free", "one free", "none free")
 	for _, limit := range []int{2, 10, lock.MaxLimit} {
 		w := newWire(requestDelay)
-		locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Limit: limit, Lease: lock.FixedLease(10 * time.Minute)})
-		key := lock.Key{Name: "full/" + rand.Text()}
+		locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: lock.FixedLease(10 * time.Minute)})
+		name := "full/" + rand.Text()
 		var requests, took []string
 		try := func(want error) {
 			w.take()
 			start := time.Now()
-			if _, err := locker.Acquire(b.Context(), key); (err == nil) != (want == nil) {
+			if _, err := locker.AcquireOneOf(b.Context(), name, limit); (err == nil) != (want == nil) {
 				b.Fatal(err)
 			}
 			took, requests = append(took, ms(time.Since(start))), append(requests, fmt.Sprint(w.take()))
 		}
 		try(nil)
 		for range limit - 2 {
-			if _, err := locker.Acquire(b.Context(), key); err != nil {
+			if _, err := locker.AcquireOneOf(b.Context(), name, limit); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -33,7 +33,7 @@ func TestLimitOverLossyConnections(t *testing.T) {
 		if n := mostHolders(holds); n > slots || len(holds) != total {
 			t.Errorf("%d holds, want %d; %d at the same time, want %d at most", len(holds), total, n, slots)
 		}
-		store, o := p.store(t, nil), lock.Options{Limit: slots, Lease: lock.FixedLease(time.Minute)}
+		store, o := p.store(t, nil), lock.Options{Lease: lock.FixedLease(time.Minute)}
 		if row, err := store.(driver.Inspector).Read(t.Context(), "/slot:2:"+limited); err != nil || row.Fence == 0 {
 			t.Errorf("nobody had the second slot: %+v, error %v", row, err)
 		}
@@ -41,7 +41,7 @@ func TestLimitOverLossyConnections(t *testing.T) {
 			if o.MaxWait = 0; i < slots {
 				o.MaxWait = 2 * lossyLease
 			}
-			_, err := newLocker(t, store, o).Acquire(t.Context(), lock.Key{Name: limited})
+			_, err := newLocker(t, store, o).AcquireOneOf(t.Context(), limited, slots)
 			if free := i < slots; free && err != nil || !free && !errors.Is(err, lock.ErrHeld) {
 				t.Errorf("afterwards, with %d slots held: %v", i, err)
 			}
@@ -90,8 +90,8 @@ func deliveredAgain(err error) bool {
 
 // contendLimited is the part of a child that takes slots of one name.
 func contendLimited(t task) error {
-	return overLossyConnections(t, slots, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
-		lk, err := l.Acquire(context.Background(), lock.Key{Name: limited})
+	return overLossyConnections(t, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
+		lk, err := l.AcquireOneOf(context.Background(), limited, slots)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,7 +101,7 @@ func contendLimited(t task) error {
 
 // contendSeveral is the part of a child that takes several names at a time.
 func contendSeveral(t task) error {
-	return overLossyConnections(t, 1, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
+	return overLossyConnections(t, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
 		var keys []lock.Key
 		for _, n := range rand.Perm(len(severalNames))[:3] {
 			keys = append(keys, lock.Key{Name: severalNames[n]})
@@ -119,7 +119,7 @@ func contendSeveral(t task) error {
 }
 
 // overLossyConnections takes the turns of a child.
-func overLossyConnections(t task, limit int, acquire func(*lock.Locker) ([]locktest.Hold, func() error, error)) error {
+func overLossyConnections(t task, acquire func(*lock.Locker) ([]locktest.Hold, func() error, error)) error {
 	lossy, wait := newLossyWire(25)
 	defer wait()
 	store, err := t.open(lossy)
@@ -127,7 +127,7 @@ func overLossyConnections(t task, limit int, acquire func(*lock.Locker) ([]lockt
 		return err
 	}
 	locker, err := lock.New(store, &lock.Options{
-		Limit: limit, Lease: lock.FixedLease(lossyLease), MaxWait: 5 * time.Minute, Logger: discard,
+		Lease: lock.FixedLease(lossyLease), MaxWait: 5 * time.Minute, Logger: discard,
 	})
 	if err != nil {
 		return err

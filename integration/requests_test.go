@@ -116,18 +116,18 @@ func countSeveral(c *counter) {
 
 func countLimit(c *counter) {
 	const limit = 4
-	locker, key := c.locker(lock.Options{Limit: limit}), lock.Key{Name: c.name}
+	locker := c.locker(lock.Options{})
 	for held := range limit {
-		lk, err := locker.Acquire(c.Context(), key)
+		lk, err := locker.AcquireOneOf(c.Context(), c.name, limit)
 		between := max(1, min(c.wire.requests.Load()-c.wire.timedOut.Load(), int64(1+held))) // the order is random
 		c.sends(between, fmt.Sprint("a slot, with held: ", held), err, nil)
 		if held == 0 {
 			c.sends(1, "release it", lk.Release(), nil)
-			_, err := locker.Acquire(c.Context(), key)
+			_, err := locker.AcquireOneOf(c.Context(), c.name, limit)
 			c.sends(1, "the first slot", err, nil)
 		}
 	}
-	_, err := locker.Acquire(c.Context(), key)
+	_, err := locker.AcquireOneOf(c.Context(), c.name, limit)
 	c.sends(limit, "all slots are held", err, lock.ErrHeld)
 }
 

@@ -20,7 +20,8 @@ import (
 // holds the name until its lease ends and, unless that is fixed, for as long as
 // the process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
-	return l.newAcquisition(invocation.Believable(ctx), key).acquire()
+	a := l.newAcquisition(invocation.Believable(ctx), key)
+	return a.acquire(a.run)
 }
 
 // acquisition is one call of Acquire, or the part of a call of AcquireAll that
@@ -64,8 +65,10 @@ func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
 	return a
 }
 
-func (a *acquisition) acquire() (*Lock, error) {
-	err := a.run()
+// acquire reports what becomes of ask, which returns nil once the claim owns a
+// row.
+func (a *acquisition) acquire(ask func() error) (*Lock, error) {
+	err := ask()
 	if err != nil && a.requests.unsure {
 		a.abandon()
 	}
@@ -102,9 +105,6 @@ func (a *acquisition) acquire() (*Lock, error) {
 func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
-	}
-	if a.locker.opts.Limit > 1 {
-		return a.runLimited()
 	}
 	for round := 0; ; round++ {
 		granted, err := a.try()
@@ -202,7 +202,10 @@ func (a *acquisition) prepare() error {
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 	}
-	if a.nestedInLimited() {
+	// The row that refuses does not tell, because it may be another one. If every
+	// invocation held one row of a name while it waited for a second one, none
+	// would end.
+	if a.isWithin(func(outer *Lock) bool { return outer.claim.Name != a.claim.Name && outer.hasName(a.claim.Name) }) {
 		return a.nestedError()
 	}
 	return nil
@@ -211,8 +214,13 @@ func (a *acquisition) prepare() error {
 // heldByUs reports whether a surrounding call holds the name: to wait for that
 // call would be to wait until the deadline.
 func (a *acquisition) heldByUs() bool {
+	return a.isWithin(func(outer *Lock) bool { return outer.claim.Token == a.row.Token })
+}
+
+// isWithin reports whether a surrounding call has a lock that is one of those.
+func (a *acquisition) isWithin(those func(*Lock) bool) bool {
 	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
-		if outer.claim.Token == a.row.Token {
+		if those(outer) {
 			return true
 		}
 	}
@@ -300,7 +308,6 @@ func (a *acquisition) heldError(cause error) *HeldError {
 	return &HeldError{
 		Key: a.key, Holder: a.row.Holder, Since: a.row.Stamp, Until: a.row.Until, Cause: cause,
 		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event, Cooldown: a.row.Cooling(),
-		Limit: a.locker.opts.Limit,
 	}
 }
 

@@ -51,8 +51,6 @@ func (o *Options) checkCoalesce(store driver.Store) error {
 		return nil
 	case !can:
 		return &ConfigError{Reason: fmt.Sprintf("Coalesce needs a store that can mark a row, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage, or leave the option out", driver.Describe(store))}
-	case o.Limit > 1:
-		return &ConfigError{Reason: "Coalesce and Limit are both given, but several holders do not know which of them has to run once more: leave one out"}
 	case o.MaxWait > 0:
 		return &ConfigError{Reason: "Coalesce and MaxWait are both given, but an event that is coalesced does not wait: leave one out"}
 	}

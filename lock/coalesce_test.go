@@ -436,8 +436,8 @@ func (s silent) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 func TestCoalesceRefuses(t *testing.T) {
 	t.Parallel()
 	bare := struct{ driver.Store }{memstore.New()}
-	wait, limit := coalescing, coalescing
-	wait.MaxWait, limit.Limit = time.Second, 2
+	wait := coalescing
+	wait.MaxWait = time.Second
 	for name, c := range map[string]struct {
 		store   driver.Store
 		options lock.Options
@@ -446,7 +446,6 @@ func TestCoalesceRefuses(t *testing.T) {
 	}{
 		"a store that cannot mark": {store: bare, options: coalescing, want: "needs a store"},
 		"MaxWait":                  {store: memstore.New(), options: wait, want: "MaxWait"},
-		"Limit":                    {store: memstore.New(), options: limit, want: "Limit"},
 		"no event": {store: memstore.New(), options: coalescing, want: "every key needs one", use: func(t *testing.T, l *lock.Locker) error {
 			return l.Do(t.Context(), resource, nothing)
 		}},

@@ -99,7 +99,7 @@ func TestFreeSlotBesideDeadOnes(t *testing.T) { // F2, F13
 						s := f.failing(how, dead...)
 						s.claimsOnly = name != "refused"
 						start := time.Now()
-						lk := f.mustAcquire(f.locker(lock.Options{Limit: 3}), resource)
+						lk := f.mustAcquire(f.limited(3, lock.Options{}), resource)
 						if d := time.Since(start); d > 2*time.Second {
 							t.Errorf("acquired after %v", d)
 						}
@@ -127,7 +127,7 @@ func TestGhostOfADeadSlot(t *testing.T) { // F2, F19
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			s := f.failing(hangs, 1, 2)
-			l := f.locker(lock.Options{Limit: 3, Lease: lock.FixedLease(10 * time.Second)})
+			l := f.limited(3, lock.Options{Lease: lock.FixedLease(10 * time.Second)})
 			lk := f.mustAcquire(l, resource)
 			s.down = func(string) bool { return false }
 			for _, apply := range s.late {
@@ -157,7 +157,7 @@ func TestDeadSlotCountsAsHeld(t *testing.T) { // F13
 			t.Run(fmt.Sprint(name, wait), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture(t)
-					l := f.locker(lock.Options{Limit: 3, MaxWait: wait, Holder: func(context.Context) string { return "holder" }})
+					l := f.limited(3, lock.Options{MaxWait: wait, Holder: func(context.Context) string { return "holder" }})
 					all := f.holdAll(l, 3)
 					free := 1
 					for _, lk := range all {
@@ -191,7 +191,7 @@ func TestWaitBesideADeadSlot(t *testing.T) { // F13
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				all := f.holdAll(f.locker(lock.Options{Limit: 3}), 3)
+				all := f.holdAll(f.limited(3, lock.Options{}), 3)
 				f.failing(how, 2)
 				time.AfterFunc(30*time.Second, func() {
 					for _, lk := range all {
@@ -199,7 +199,7 @@ func TestWaitBesideADeadSlot(t *testing.T) { // F13
 					}
 				})
 				start := time.Now()
-				f.hold(f.locker(lock.Options{Limit: 3, MaxWait: time.Minute}))
+				f.hold(f.limited(3, lock.Options{MaxWait: time.Minute}))
 				if d := time.Since(start); d < 30*time.Second || d > 36*time.Second {
 					t.Errorf("acquired after %v", d)
 				}
@@ -229,13 +229,13 @@ func TestWaitOutlastsABreak(t *testing.T) { // F13
 	wait := func(t *testing.T, after, lasts time.Duration) (failed time.Duration, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
-			all := f.holdAll(f.locker(lock.Options{Limit: 2}), 2)
+			all := f.holdAll(f.limited(2, lock.Options{}), 2)
 			s := f.failing(breaks)
 			from := time.Now().Add(after)
 			s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
 			time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
 			var lk *lock.Lock
-			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(clock.With(t.Context(), extremes{clock.From(t.Context()), random, &mu}), resource); err == nil {
+			if lk, err = f.limited(2, lock.Options{MaxWait: time.Minute}).Acquire(clock.With(t.Context(), extremes{clock.From(t.Context()), random, &mu}), resource); err == nil {
 				_ = lk.Release()
 			}
 			failed = time.Since(from)
@@ -270,7 +270,7 @@ func TestAllSlotsDead(t *testing.T) { // F13, F55
 						s := f.failing(c.how)
 						s.down = func(string) bool { return true }
 						start := time.Now()
-						_, err := f.locker(lock.Options{Limit: limit, MaxWait: wait}).Acquire(t.Context(), resource)
+						_, err := f.limited(limit, lock.Options{MaxWait: wait}).Acquire(t.Context(), resource)
 						var e *lock.StoreError
 						if !errors.As(err, &e) || !e.Temporary || e.Answered != c.answered || e.Unapplied != (name == "refused" || name == "throttled") {
 							t.Errorf("got %+v", err)
@@ -301,7 +301,7 @@ func TestFailureOfSeveralSlots(t *testing.T) { // F2, F13
 			f := newFixture(t)
 			one := f.failing(refused, 1)
 			one.Store = &shards{Store: one.Store, how: breaks, down: func(string) bool { return true }}
-			_, err := f.locker(lock.Options{Limit: 2}).Acquire(t.Context(), resource)
+			_, err := f.limited(2, lock.Options{}).Acquire(t.Context(), resource)
 			var e *lock.StoreError
 			if !errors.As(err, &e) || e.Unapplied {
 				t.Errorf("got %+v", err)
@@ -319,7 +319,7 @@ func TestDeadSlotAndCancel(t *testing.T) { // F13
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		time.AfterFunc(100*time.Millisecond, cancel)
 		start := time.Now()
-		if _, err := f.locker(lock.Options{Limit: 100}).Acquire(ctx, resource); !isStoreError(err) {
+		if _, err := f.limited(100, lock.Options{}).Acquire(ctx, resource); !isStoreError(err) {
 			t.Errorf("got %v", err)
 		}
 		if n := f.faulty.Requests(fault.Acquire); n != 1 || time.Since(start) > time.Second {
@@ -351,7 +351,7 @@ func TestLimitWhileServersFail(t *testing.T) { // F2, F13, F44
 				var wg sync.WaitGroup
 				var holders, turns atomic.Int64
 				for range 8 {
-					l := f.locker(lock.Options{Limit: limit, MaxWait: 10 * time.Second, Lease: lock.FixedLease(5 * time.Second)})
+					l := f.limited(limit, lock.Options{MaxWait: 10 * time.Second, Lease: lock.FixedLease(5 * time.Second)})
 					wg.Go(func() {
 						for range 20 {
 							_ = l.Do(t.Context(), resource, func(context.Context) error {

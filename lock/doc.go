@@ -10,7 +10,7 @@
 // know that it has lost the lock: pass [Lease.Fence] to the database that you
 // write to, so that it can refuse such a holder.
 //
-// [Locker.AcquireAll] takes several locks together, [Options.Limit] lets
+// [Locker.AcquireAll] takes several locks together, [Locker.AcquireOneOf] lets
 // several share a name, and [Lock.HandOver] passes a lock on to another
 // process.
 //

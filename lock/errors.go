@@ -26,8 +26,8 @@ var (
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
 )
 
-// HeldError says who holds the name: with [Options.Limit], the holder whose
-// lease ends first. AWS Lambda reports it as errorType "HeldError".
+// HeldError says who holds the name: after [Locker.AcquireOneOf], the holder
+// whose lease ends first. AWS Lambda reports it as errorType "HeldError".
 type HeldError struct {
 	Key    Key
 	Holder string // as the holder describes itself; empty if the store did not say
@@ -47,7 +47,7 @@ type HeldError struct {
 	// Cooldown reports whether the holder's work has ended, and the name stays held
 	// until Until because of its [Options.HoldAtLeast].
 	Cooldown bool
-	Limit    int // of [Options.Limit]: so many invocations hold the name; 0: one does
+	Limit    int // of [Locker.AcquireOneOf]: so many invocations hold the name; 0: one does
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
 	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error
@@ -69,7 +69,7 @@ func (e *HeldError) Error() string {
 		what = "another invocation"
 	}
 	if e.Limit > 1 {
-		what = fmt.Sprintf("%d other invocations, as many as its Limit allows", e.Limit)
+		what = fmt.Sprintf("%d other invocations, as many as its limit allows", e.Limit)
 	}
 	switch {
 	case e.Cooldown:

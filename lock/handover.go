@@ -10,6 +10,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -220,4 +221,15 @@ func (l *Lock) stop() {
 	if l.beat != nil {
 		l.beat.raise()
 	}
+}
+
+// firstSlot returns the stored name of the first slot, given that of any slot.
+func firstSlot(row string) string {
+	namespace, name, _ := strings.Cut(row, "/")
+	numbered, ok := strings.CutPrefix(name, stored.SlotPrefix)
+	if !ok {
+		return row
+	}
+	_, name, _ = strings.Cut(numbered, ":")
+	return namespace + "/" + name
 }

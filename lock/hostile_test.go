@@ -97,7 +97,7 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 		return h
 	}
 	l := locker(store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: 3 * time.Second})
-	said.Error(locker(store, lock.Options{Limit: 2}).Do(t.Context(), key, nothing))
+	said.Error(oneOf{locker(store, lock.Options{}), 2}.Do(t.Context(), key, nothing))
 	said.Error(locker(newerRow{store}, lock.Options{}).Do(t.Context(), key, nothing))
 	set, err := l.AcquireAll(t.Context(), key, lock.Key{Name: key.Name + "2", Event: key.Event})
 	if err != nil {

@@ -1,23 +1,24 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
 const (
-	// MaxLimit is the largest [Options.Limit]. If all slots are held, they are
-	// asked one after the other, and a hundred requests of 5 to 10 ms fit into the
-	// 1.5 s that an acquisition has for that.
+	// MaxLimit is the largest n of [Locker.AcquireOneOf]. If all slots are held,
+	// they are asked one after the other, and a hundred requests of 5 to 10 ms fit
+	// into the 1.5 s that an acquisition has for that.
 	MaxLimit = 100
 	// longestPace is how far apart the requests of a waiter become, however many
 	// slots there are to ask. It is short enough for all of 40 slots to be asked
@@ -44,33 +45,51 @@ func slotName(prefix, name string, number int) string {
 	return stored.Name(prefix, name)
 }
 
-// firstSlot returns the stored name of the first slot, given that of any slot.
-func firstSlot(row string) string {
-	namespace, name, _ := strings.Cut(row, "/")
-	numbered, ok := strings.CutPrefix(name, stored.SlotPrefix)
-	if !ok {
-		return row
+// AcquireOneOf takes name as one of n who may hold it at the same time: at
+// least 1, which is the ordinary lock, and at most [MaxLimit]. The errors are
+// those of [Locker.Acquire]. A name has neither Event nor Order, because a
+// duplicate would only take another slot: refuse duplicates in an outer lock.
+//
+// Each slot of the name is a row with its own lease and fence, so the fences of
+// two slots cannot be compared. It takes one request, and one more for every
+// slot that is found held; slots that it has not asked after 1.5 s, or sooner
+// if the deadline is near, count as held. If two callers give different n for a
+// name, the larger one counts.
+func (l *Locker) AcquireOneOf(ctx context.Context, name string, n int) (*Lock, error) {
+	a := l.newAcquisition(invocation.Believable(ctx), Key{Name: name})
+	switch {
+	case n < 1 || n > MaxLimit:
+		return a.acquire(func() error {
+			return &ConfigError{Reason: fmt.Sprintf("%d invocations cannot hold a name at the same time: use 1 to %d", n, MaxLimit)}
+		})
+	case n == 1:
+		return a.acquire(a.run)
 	}
-	_, name, _ = strings.Cut(numbered, ":")
-	return namespace + "/" + name
+	return a.acquire(func() error { return a.runOneOf(n) })
 }
 
-// runLimited returns nil once the claim owns one of the slots. Until then, a is
+// runOneOf returns nil once the claim owns one of n slots. Until then, a is
 // what all slots have in common.
-func (a *acquisition) runLimited() error {
-	if a.key.Event != "" || a.key.Order != "" {
-		return &ConfigError{Reason: fmt.Sprintf("key %s has an Event or an Order, and a Limit of %d: a duplicate would only take another slot: put the Limit on a wrapper of its own, inside the one that has this key, such as middleware.EachSQSMessage(keyfuncs.SQSMessage, middleware.WithLock(keyfuncs.Static(\"partner\"), handler, middleware.Limit(%[2]d), middleware.OnHeld(middleware.Wait(wait))))", a.key.Digest(), a.locker.opts.Limit)}
+func (a *acquisition) runOneOf(n int) error {
+	if err := a.prepare(); err != nil {
+		return err
 	}
-	slots := make([]slot, a.locker.opts.Limit)
-	for i, n := range rand.New(a.clock).Perm(len(slots)) {
+	if a.isWithin(func(outer *Lock) bool { return outer.hasName(a.claim.Name) }) {
+		return a.nestedError()
+	}
+	slots := make([]slot, n)
+	for i, number := range rand.New(a.clock).Perm(n) {
 		slots[i].acquisition, slots[i].requests.once = *a, true
-		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, n+1)
+		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, number+1)
 	}
 	got, err := (&search{acquisition: a, slots: slots}).takeOne()
 	if got != nil {
 		a.claim, a.row, a.dated = got.claim, got.row, got.dated
 	}
 	a.abandonOthers(slots, got)
+	if held := (*HeldError)(nil); errors.As(err, &held) {
+		held.Limit = n
+	}
 	return err
 }
 
@@ -283,18 +302,4 @@ func (a *acquisition) abandonOthers(slots []slot, got *slot) {
 	for i := range slots {
 		a.requests.sent += slots[i].requests.sent
 	}
-}
-
-// nestedInLimited reports whether a surrounding call holds a slot of the name,
-// if it is limited here or there. The row that refuses does not tell, because
-// it may be another slot's. If every invocation held one slot while it waited
-// for a second one, none would end.
-func (a *acquisition) nestedInLimited() bool {
-	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
-		limited := a.locker.opts.Limit > 1 || outer.claim.Name != a.claim.Name
-		if limited && firstSlot(outer.claim.Name) == a.claim.Name {
-			return true
-		}
-	}
-	return false
 }

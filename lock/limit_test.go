@@ -53,13 +53,37 @@ func (f *fixture) wantFull(l locker) {
 	_ = f.refused(l)
 }
 
+// oneOf is a [*lock.Locker] that acquires a name as one of n who may hold it.
+type oneOf struct {
+	*lock.Locker
+	n int
+}
+
+func (f *fixture) limited(n int, o lock.Options) oneOf {
+	f.t.Helper()
+	return oneOf{f.locker(o), n}
+}
+
+func (o oneOf) Acquire(ctx context.Context, key lock.Key) (*lock.Lock, error) {
+	return o.AcquireOneOf(ctx, key.Name, o.n)
+}
+
+func (o oneOf) Do(ctx context.Context, key lock.Key, work func(context.Context) error) error {
+	lk, err := o.Acquire(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lk.Release() }()
+	return work(lk.Context())
+}
+
 // wantSlots ends all faults and fails the test unless exactly so many slots of
 // the resource are free.
 func (f *fixture) wantSlots(limit, free int) {
 	f.t.Helper()
 	f.faulty.Always(fault.Acquire, fault.None)
 	f.faulty.Always(fault.Release, fault.None)
-	l := f.locker(lock.Options{Limit: limit})
+	l := f.limited(limit, lock.Options{})
 	for range 10 { // in ten random orders
 		all := f.holdAll(l, free)
 		f.wantFull(l)
@@ -76,7 +100,7 @@ func TestLimit(t *testing.T) {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(lock.Options{Limit: limit, Holder: func(context.Context) string { return time.Now().Format(time.StampMilli) }})
+				l := f.limited(limit, lock.Options{Holder: func(context.Context) string { return time.Now().Format(time.StampMilli) }})
 				first := time.Now().Format(time.StampMilli)
 				var all []*lock.Lock
 				for i := range limit {
@@ -131,31 +155,19 @@ func (f *fixture) bySlot(limit int) []driver.Row {
 	return rows
 }
 
-// TestLimitOfOne shows that a limit of one is the ordinary lock.
-func TestLimitOfOne(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	lk := f.mustAcquire(f.locker(lock.Options{Limit: 1}), event("e1"))
-	f.wantFull(f.locker(lock.Options{}))
-	expect.OK(t, lk.Complete())
-	if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isCompleted(err) {
-		t.Errorf("got %v, want completed", err)
-	}
-}
-
 // TestLimitIsChanged shows that two limits for one name allow as many holders
 // as the larger one, in whatever order they come.
 func TestLimitIsChanged(t *testing.T) {
 	for name, c := range map[string]struct{ first, second int }{
-		"introduced": {0, 3}, "raised": {2, 5}, "lowered": {5, 2}, "removed": {3, 0},
+		"introduced": {1, 3}, "raised": {2, 5}, "lowered": {5, 2}, "removed": {3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lease := lock.FixedLease(time.Hour)
-				before, after := f.locker(lock.Options{Limit: c.first, Lease: lease}), f.locker(lock.Options{Limit: c.second, Lease: lease})
+				before, after := f.limited(c.first, lock.Options{Lease: lease}), f.limited(c.second, lock.Options{Lease: lease})
 				holders := 0
-				for _, l := range []*lock.Locker{before, after, before, after} {
+				for _, l := range []oneOf{before, after, before, after} {
 					for {
 						if _, err := l.Acquire(t.Context(), resource); err != nil {
 							break
@@ -184,22 +196,20 @@ func TestLimitKeepsWhatARowRemembers(t *testing.T) {
 	}
 }
 
-// TestLimitRefusesEvents shows that a key with an event has no limit, before
-// any request is sent.
-func TestLimitRefusesEvents(t *testing.T) {
+// TestWrongLimits shows that a limit that makes no sense is refused before any
+// request is sent.
+func TestWrongLimits(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string]lock.Key{"event": event("e1"), "order": {Name: "resource", Order: "1"}} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			_, err := f.locker(lock.Options{Limit: 2}).Acquire(t.Context(), key)
-			if _, ok := err.(*lock.ConfigError); !ok || !strings.Contains(err.Error(), `middleware.Limit(2), middleware.OnHeld(middleware.Wait(`) {
-				t.Errorf("got %v, want a ConfigError that says what to do", err)
-			}
-			f.wantOutcomes(lock.OutcomeRefused)
-			if n := f.faulty.Requests(fault.Acquire); n != 0 {
-				t.Errorf("%d requests", n)
-			}
-		})
+	for _, n := range []int{-1, 0, lock.MaxLimit + 1} {
+		f := newFixture(t)
+		_, err := f.limited(n, lock.Options{}).Acquire(t.Context(), resource)
+		if _, ok := err.(*lock.ConfigError); !ok || !strings.Contains(err.Error(), "use 1 to 100") {
+			t.Errorf("%d: got %v, want a ConfigError that says what to do", n, err)
+		}
+		f.wantOutcomes(lock.OutcomeRefused)
+		if n := f.faulty.Requests(fault.Acquire); n != 0 {
+			t.Errorf("%d requests", n)
+		}
 	}
 }
 
@@ -215,8 +225,8 @@ func TestNestedLimited(t *testing.T) { // F33
 		want         bool
 	}{
 		"the same limit":          {2, 2, "", resource, true},
-		"limited inside ordinary": {0, 2, "", resource, true},
-		"ordinary inside limited": {2, 0, "", resource, true},
+		"limited inside ordinary": {1, 2, "", resource, true},
+		"ordinary inside limited": {2, 1, "", resource, true},
 		"another name":            {2, 2, "", other, false},
 		"another namespace":       {2, 2, "b", resource, false},
 	} {
@@ -225,10 +235,10 @@ func TestNestedLimited(t *testing.T) { // F33
 			between := f.locker(lock.Options{})
 			var err error
 			requests := 0
-			outer := f.locker(lock.Options{Limit: c.outer}).Do(t.Context(), resource, func(ctx context.Context) error {
+			outer := f.limited(c.outer, lock.Options{}).Do(t.Context(), resource, func(ctx context.Context) error {
 				return between.Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
 					before := f.faulty.Requests(fault.Acquire)
-					err = f.locker(lock.Options{Limit: c.inner, Namespace: c.namespace}).Do(ctx, c.key, nothing)
+					err = f.limited(c.inner, lock.Options{Namespace: c.namespace}).Do(ctx, c.key, nothing)
 					requests = f.faulty.Requests(fault.Acquire) - before
 					return nil
 				})
@@ -237,7 +247,7 @@ func TestNestedLimited(t *testing.T) { // F33
 			if got := errors.As(err, &config) && strings.Contains(err.Error(), "nested wrappers"); got != c.want || outer != nil {
 				t.Errorf("got %v, inside %v", err, outer)
 			}
-			if c.want && requests > 1-min(c.inner, 1) {
+			if c.want && requests > 0 {
 				t.Errorf("%d requests", requests)
 			}
 		})
@@ -249,7 +259,7 @@ func TestNestedLimited(t *testing.T) { // F33
 func TestLimitedHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)})
+		l := f.limited(2, lock.Options{Lease: lock.FixedLease(time.Minute)})
 		for _, lk := range f.holdAll(l, 2) { // both slots
 			h := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
 			resumed := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Resume(t.Context(), h))(t)
@@ -257,7 +267,7 @@ func TestLimitedHandOver(t *testing.T) {
 				t.Errorf("the key is %+v", got)
 			}
 			for _, limit := range []int{0, 2} {
-				if _, err := f.locker(lock.Options{Limit: limit}).Acquire(resumed.Context(), resource); !errors.As(err, new(*lock.ConfigError)) {
+				if _, err := f.limited(limit, lock.Options{}).Acquire(resumed.Context(), resource); !errors.As(err, new(*lock.ConfigError)) {
 					t.Errorf("inside it, with limit %d: %v", limit, err)
 				}
 			}
@@ -273,7 +283,7 @@ func TestLimitedHandOver(t *testing.T) {
 func TestLimitedNameWithAColon(t *testing.T) { // F33
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute), MaxWait: time.Hour})
+		l := f.limited(2, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Hour})
 		key := lock.Key{Name: "tenant:7"}
 		for range 2 { // both slots
 			lk := f.mustAcquire(l, key)
@@ -298,11 +308,11 @@ func TestSlotNamesNeverCollide(t *testing.T) { // F27, F28
 		name  string
 	}{
 		{3, "a"},
-		{0, "slot:2:a"},
+		{1, "slot:2:a"},
 		{2, "slot:2:slot:2:a"},
 		{12, "2:a"},
-		{0, "slot:1:a"},
-		{0, "slot:"},
+		{1, "slot:1:a"},
+		{1, "slot:"},
 		{11, "1:a"},
 		{12, long},
 		{2, long + "x"},
@@ -311,9 +321,9 @@ func TestSlotNamesNeverCollide(t *testing.T) { // F27, F28
 	} {
 		t.Run(fmt.Sprintf("%d, %.20q", c.limit, c.name), func(t *testing.T) {
 			names := &claimRecorder{Store: store}
-			l := expect.Value(lock.New(names, &lock.Options{Namespace: "ns", Limit: c.limit, Logger: discard, Lease: lock.FixedLease(time.Hour)}))(t)
-			for range max(c.limit, 1) {
-				if _, err := l.Acquire(t.Context(), lock.Key{Name: c.name}); err != nil {
+			l := expect.Value(lock.New(names, &lock.Options{Namespace: "ns", Logger: discard, Lease: lock.FixedLease(time.Hour)}))(t)
+			for range c.limit {
+				if _, err := l.AcquireOneOf(t.Context(), c.name, c.limit); err != nil {
 					t.Fatalf("collides with another case: %v", err)
 				}
 			}
@@ -333,9 +343,9 @@ func TestLimitDeadHolder(t *testing.T) { // F14, F19
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				alive := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.Heartbeat(9 * time.Second)}))
-				dead := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(5 * time.Second), Holder: func(context.Context) string { return "dead" }}))
-				next := skewed(f.locker(lock.Options{Limit: 2}), skew)
+				alive := f.hold(f.limited(2, lock.Options{Lease: lock.Heartbeat(9 * time.Second)}))
+				dead := f.hold(f.limited(2, lock.Options{Lease: lock.FixedLease(5 * time.Second), Holder: func(context.Context) string { return "dead" }}))
+				next := skewed(f.limited(2, lock.Options{}), skew)
 				time.Sleep(5*time.Second - skew)
 				f.wantFull(next) // to the end of the lease it is held
 				time.Sleep(time.Millisecond)
@@ -409,14 +419,14 @@ func TestLateClaimsOfSlots(t *testing.T) { // F1, F2, F3, F44
 					f := newFixture(t)
 					s := &losesFirst{Store: f.faulty.Store, apply: c.apply}
 					f.faulty.Store = s
-					others := f.holdAll(f.locker(lock.Options{Limit: limit}), c.held)
+					others := f.holdAll(f.limited(limit, lock.Options{}), c.held)
 					time.AfterFunc(3*time.Second, func() {
 						for _, lk := range others[:c.release] {
 							_ = lk.Release()
 						}
 					})
 					s.names = map[string]bool{}
-					lk, err := f.locker(lock.Options{Limit: limit, MaxWait: c.wait}).Acquire(t.Context(), resource)
+					lk, err := f.limited(limit, lock.Options{MaxWait: c.wait}).Acquire(t.Context(), resource)
 					free := limit - c.held + c.release
 					if c.want == nil {
 						free--
@@ -455,11 +465,11 @@ func TestLateClaimsOfSlots(t *testing.T) { // F1, F2, F3, F44
 func TestLimitedClaimGivenUp(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.holdAll(f.locker(lock.Options{Limit: 3}), 2)
+		f.holdAll(f.limited(3, lock.Options{}), 2)
 		f.faulty.Always(fault.Acquire, fault.HangThenApply)
 		f.observations()
 		before, start := f.faulty.Requests(fault.Acquire)+f.faulty.Requests(fault.Release), time.Now()
-		_, err := f.locker(lock.Options{Limit: 3}).Acquire(t.Context(), resource)
+		_, err := f.limited(3, lock.Options{}).Acquire(t.Context(), resource)
 		if !isStoreError(err) || time.Since(start) > 2*time.Second {
 			t.Errorf("got %v after %v, want a StoreError within 2s", err, time.Since(start))
 		}
@@ -477,12 +487,12 @@ func TestLimitedClaimGivenUp(t *testing.T) { // F2, F11
 func TestClaimsAreGivenUpTogether(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.holdAll(f.locker(lock.Options{Limit: 10}), 10)
+		f.holdAll(f.limited(10, lock.Options{}), 10)
 		lossy := &losesFirst{Store: f.faulty.Store, names: map[string]bool{}}
 		slow := &slowRelease{Store: lossy, takes: 400 * time.Millisecond}
 		f.faulty.Store = slow
 		start := time.Now()
-		f.wantFull(f.locker(lock.Options{Limit: 10}))
+		f.wantFull(f.limited(10, lock.Options{}))
 		if d := time.Since(start); d > 800*time.Millisecond {
 			t.Errorf("refused after %v", d)
 		}
@@ -494,7 +504,7 @@ func TestClaimsAreGivenUpTogether(t *testing.T) { // F2, F11
 func TestSlotsAreAskedInRandomOrder(t *testing.T) {
 	t.Parallel()
 	s := &claimRecorder{Store: memstore.New()}
-	l := expect.Value(lock.New(s, &lock.Options{Limit: 4, Logger: discard}))(t)
+	l := oneOf{expect.Value(lock.New(s, &lock.Options{Logger: discard}))(t), 4}
 	for range 400 {
 		expect.Must(t, l.Do(t.Context(), resource, nothing))
 	}
@@ -514,9 +524,9 @@ func TestSlotsAreAskedInRandomOrder(t *testing.T) {
 func TestErrorCountsAllSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.holdAll(f.locker(lock.Options{Limit: 3}), 3)
+		f.holdAll(f.limited(3, lock.Options{}), 3)
 		f.faulty.Plan(fault.Acquire, fault.None, fault.None, fault.Deny)
-		_, err := f.locker(lock.Options{Limit: 3}).Acquire(t.Context(), resource)
+		_, err := f.limited(3, lock.Options{}).Acquire(t.Context(), resource)
 		var e *lock.StoreError
 		if !errors.As(err, &e) || e.Requests != 3 {
 			t.Errorf("got %+v, want a StoreError after 3 requests", err)
@@ -531,10 +541,10 @@ func TestSlowSlots(t *testing.T) { // F11
 		f := newFixture(t)
 		slow := &slowAnswers{Store: f.faulty.Store}
 		f.faulty.Store = slow
-		f.holdAll(f.locker(lock.Options{Limit: 50}), 50)
+		f.holdAll(f.limited(50, lock.Options{}), 50)
 		slow.takes = 300 * time.Millisecond
 		start := time.Now()
-		f.wantFull(f.locker(lock.Options{Limit: 50}))
+		f.wantFull(f.limited(50, lock.Options{}))
 		if d := time.Since(start); d > 2*time.Second {
 			t.Errorf("refused after %v", d)
 		}
@@ -544,7 +554,7 @@ func TestSlowSlots(t *testing.T) { // F11
 		s := &driver.Settlement{Name: "/slot:42:resource", Token: free.Token}
 		expect.Granted(slow.Settle(t.Context(), s))(t)
 		start = time.Now()
-		f.hold(f.locker(lock.Options{Limit: 50, MaxWait: time.Minute}))
+		f.hold(f.limited(50, lock.Options{MaxWait: time.Minute}))
 		if d := time.Since(start); d > 10*time.Second {
 			t.Errorf("the free slot was found after %v", d)
 		}
@@ -568,15 +578,15 @@ func TestLimitWait(t *testing.T) { // F19, F38
 				t.Run(c.what, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						f := newFixture(t)
-						f.holdAll(f.locker(lock.Options{Limit: limit, Lease: lock.Heartbeat(9 * time.Second)}), limit-1)
-						last := f.hold(f.locker(lock.Options{Limit: limit, Lease: lock.FixedLease(10 * time.Second)}))
+						f.holdAll(f.limited(limit, lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), limit-1)
+						last := f.hold(f.limited(limit, lock.Options{Lease: lock.FixedLease(10 * time.Second)}))
 						at := last.Lease().Until
 						if c.release {
 							at = time.Now().Add(7 * time.Second)
 							time.AfterFunc(7*time.Second, func() { _ = last.Release() })
 						}
 						before := f.faulty.Requests(fault.Acquire)
-						f.hold(f.locker(lock.Options{Limit: limit, MaxWait: time.Minute}))
+						f.hold(f.limited(limit, lock.Options{MaxWait: time.Minute}))
 						if d := time.Since(at); d <= 0 || d > c.within {
 							t.Errorf("acquired %v after the slot was free", d)
 						}
@@ -606,7 +616,7 @@ func TestLimitWaitEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				all := f.holdAll(f.locker(lock.Options{Limit: lock.MaxLimit, Lease: lock.FixedLease(time.Hour)}), lock.MaxLimit)
+				all := f.holdAll(f.limited(lock.MaxLimit, lock.Options{Lease: lock.FixedLease(time.Hour)}), lock.MaxLimit)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				if c.cancel > 0 {
@@ -614,7 +624,7 @@ func TestLimitWaitEnds(t *testing.T) {
 				}
 				f.observations()
 				before, start := f.faulty.Requests(fault.Acquire), time.Now()
-				_, err := f.locker(lock.Options{Limit: lock.MaxLimit, MaxWait: 2 * time.Minute}).Acquire(ctx, resource)
+				_, err := f.limited(lock.MaxLimit, lock.Options{MaxWait: 2 * time.Minute}).Acquire(ctx, resource)
 				var held *lock.HeldError
 				if !errors.As(err, &held) || !errors.Is(held.Cause, c.cause) || time.Since(start) != c.lasts {
 					t.Errorf("got %v after %v, want a HeldError with cause %v", err, time.Since(start), c.cause)
@@ -640,7 +650,7 @@ func TestLimitWithoutDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.faulty.Store = noDetail{f.faulty.Store}
-		l := f.locker(lock.Options{Limit: 2, MaxWait: 10 * time.Second})
+		l := f.limited(2, lock.Options{MaxWait: 10 * time.Second})
 		all := f.holdAll(l, 2)
 		before := f.faulty.Requests(fault.Acquire)
 		if held := f.refused(l); held.Holder != "" || held.Error() == "" {
@@ -666,12 +676,12 @@ func TestLimitOnSlowClock(t *testing.T) { // F14
 			claim.Now = claim.Now.Add(-10 * time.Second) // the store's clock is behind
 			return store.Acquire(ctx, &claim)
 		}}
-		f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(5 * time.Second)})) // and dies
-		released := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)}))
+		f.hold(f.limited(2, lock.Options{Lease: lock.FixedLease(5 * time.Second)})) // and dies
+		released := f.hold(f.limited(2, lock.Options{Lease: lock.FixedLease(time.Minute)}))
 		time.Sleep(4 * time.Second)
 		time.AfterFunc(2*time.Second, func() { _ = released.Release() })
 		start, before := time.Now(), f.faulty.Requests(fault.Acquire)
-		f.hold(f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}))
+		f.hold(f.limited(2, lock.Options{MaxWait: time.Minute}))
 		if d := time.Since(start); d > 6*time.Second {
 			t.Errorf("the released slot was found after %v", d)
 		}
@@ -707,7 +717,7 @@ func TestLimitHandover(t *testing.T) { // F38
 					}
 					var wg sync.WaitGroup
 					for range waiters {
-						l := f.locker(lock.Options{Limit: limit, MaxWait: time.Minute})
+						l := f.limited(limit, lock.Options{MaxWait: time.Minute})
 						wg.Go(func() {
 							for range turns {
 								err := l.Do(t.Context(), resource, func(context.Context) error {

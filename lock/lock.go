@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -81,6 +82,10 @@ func (l *Lock) chain(yield func(*Lock) bool) {
 		}
 	}
 }
+
+// hasName reports whether the lock is of the name whose row is that one, though
+// perhaps in another row.
+func (l *Lock) hasName(row string) bool { return stored.Name(l.locker.prefix, l.key.Name) == row }
 
 // check returns a [*LostError] if the lease, or that of a lock around it, ended
 // before the work can begin.

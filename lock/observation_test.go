@@ -69,7 +69,7 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			_ = lk.Release()
 		},
 		"a slot": func(t *testing.T, f *fixture) {
-			l := f.locker(lock.Options{Limit: 5})
+			l := f.limited(5, lock.Options{})
 			all := f.holdAll(l, 5)
 			_, _ = l.Acquire(t.Context(), resource)
 			for _, lk := range all {

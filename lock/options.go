@@ -53,32 +53,19 @@ type Options struct {
 	// After any error of Complete, let the source deliver the holder's event again:
 	// a coalesced event is lost only if the holder's is. Every key needs an Event.
 	// If only one of the two Lockers has Coalesce, the event is refused as usual.
-	// Not together with MaxWait, Limit, several keys, [Lock.HandOver] or
+	// Not together with MaxWait, several keys, [Lock.HandOver] or
 	// transactions.
 	//
 	// The holder begins its last run when less time is left than three runs take,
 	// and after 15 minutes at the latest; those who come then are refused. A Locker
 	// whose runs take more than half of the time coalesces nothing.
 	Coalesce bool
-	// Limit is how many may hold a name at the same time, at most [MaxLimit]. Zero
-	// and one: one, the ordinary lock.
-	//
-	// Each slot of the name is a row with its own lease and fence, so the fences of
-	// two slots cannot be compared. Acquire sends one request, and one more for
-	// every slot that is found held; slots that it has not asked after 1.5 s, or
-	// sooner if the deadline is near, count as held. A key has neither Event nor
-	// Order, or Acquire returns a [*ConfigError]: refuse duplicates in an outer
-	// lock.
-	//
-	// All Lockers need the same Limit for a name. Where two differ, the larger one
-	// counts.
-	Limit int
 	// HoldAtLeast keeps a name held for at least that long from when it was
-	// acquired or resumed, whether the work succeeds or fails, and without a
-	// further request. With [Options.Limit], each slot stays held. A holder that
-	// dies leaves the name held until its lease ends. On DynamoDB the time differs
-	// by as much as the clocks of the holder and of the next claimant do. At most
-	// 366 days. Zero: the end of the work frees the name.
+	// acquired, whether the work succeeds or fails, and without a further request.
+	// After [Locker.AcquireOneOf], each slot stays held. A holder that dies leaves
+	// the name held until its lease ends. On DynamoDB the time differs by as much
+	// as the clocks of the holder and of the next claimant do. At most 366 days.
+	// Zero: the end of the work frees the name.
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. A
 	// completed Order is refused for as long after the last use of the name. It
@@ -179,9 +166,6 @@ func (o *Options) check() error {
 	}
 	if err := o.Lease.check(o.Grace); err != nil {
 		return err
-	}
-	if o.Limit < 0 || o.Limit > MaxLimit {
-		return &ConfigError{Reason: fmt.Sprintf("Limit is %d; use 0 to %d", o.Limit, MaxLimit)}
 	}
 	if o.RememberEvents < 0 {
 		return &ConfigError{Reason: fmt.Sprintf("RememberEvents is negative (%d)", o.RememberEvents)}

@@ -33,10 +33,10 @@ var untilDeadlines = map[string]func(context.Context, *fixture, onClock) (held, 
 		return l.AcquireAll(ctx, lock.Key{Name: "a", Event: "e1"}, event("e1"), lock.Key{Name: "z", Event: "e1"})
 	},
 	"a slot": func(ctx context.Context, f *fixture, l onClock) (held, error) {
-		l.locker = f.locker(lock.Options{Lease: lock.UntilDeadline(), Limit: 2})
+		l.locker = f.limited(2, lock.Options{Lease: lock.UntilDeadline()})
 		one, err := l.Acquire(ctx, resource)
 		if err == nil { // the other one
-			_, err = onClock{f.locker(lock.Options{Lease: lock.FixedLease(time.Hour), Limit: 2}), l.clock}.Acquire(context.Background(), resource)
+			_, err = onClock{f.limited(2, lock.Options{Lease: lock.FixedLease(time.Hour)}), l.clock}.Acquire(context.Background(), resource)
 		}
 		return one, err
 	},
@@ -106,9 +106,9 @@ func TestWorkThatOutlivesItsContext(t *testing.T) { // F14, F16
 								t.Errorf("completion after the work: %v", err)
 							}
 						}()
-						retry := f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)})
+						var retry locker = f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)})
 						if name == "a slot" {
-							retry = f.locker(lock.Options{Lease: lock.FixedLease(time.Hour), Limit: 2})
+							retry = f.limited(2, lock.Options{Lease: lock.FixedLease(time.Hour)})
 						}
 						for working.Load() {
 							time.Sleep(97 * time.Millisecond)

@@ -63,7 +63,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	for _, key := range sorted {
 		a := l.newAcquisition(ctx, key)
 		a.set = s
-		lk, err := a.acquire()
+		lk, err := a.acquire(a.run)
 		if err != nil {
 			return nil, err
 		}

@@ -19,12 +19,12 @@ type locker interface {
 
 // onClock is the Locker of a process with its own clock.
 type onClock struct {
-	locker *lock.Locker
+	locker locker
 	clock  *simclock.Clock
 }
 
 // skewed returns l for a process whose clock is ahead of the others'.
-func skewed(l *lock.Locker, by time.Duration) onClock { return onClock{l, simclock.New(by, 0)} }
+func skewed(l locker, by time.Duration) onClock { return onClock{l, simclock.New(by, 0)} }
 
 // freeze freezes the process, and its caller with it.
 func (o onClock) freeze(d time.Duration) {

@@ -56,7 +56,6 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
-	s.refuseLimit()
 	checkPolicies(inspect(reflect.TypeOf(handler), reflect.TypeFor[D]()), s)
 	w := newWrapper(s)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
@@ -69,16 +68,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 }
 
 func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
-	b := batchOf(bodyOpener(lift, key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
-	b.refuseLimit()
-	return b
-}
-
-// refuseLimit panics if there is a Limit where every key has an Event.
-func (s *settings) refuseLimit() {
-	if n := s.engine.Limit; n > 1 {
-		refuse("Limit(%d) is for keys without an Event, and here every key has one, at least the id of what carries the body: put it around the handler, WithLock(keyfuncs.Static(\"partner\"), handler, Limit(%d), OnHeld(Wait(wait)))", n, n)
-	}
+	return batchOf(bodyOpener(lift, key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
 }
 
 // bodyOpener is the opener of handlers that take what a record carries. lift,

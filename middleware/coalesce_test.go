@@ -158,7 +158,7 @@ func TestCoalesceRefusesHandlers(t *testing.T) {
 		"leave FailOpen out": func() { // of bytes
 			middleware.WithLock(ofItem, lambda.Handler(handlerFunc(func(context.Context, []byte) ([]byte, error) { return nil, nil })), opts(middleware.FailOpen())...)
 		},
-		"Limit": func() { middleware.WithLock(ofItem, func(order) error { return nil }, opts(middleware.Limit(2))...) },
+		"is for one holder": func() { middleware.WithLimit(toPartner[order], 2, func(order) error { return nil }, opts()...) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			defer func() {

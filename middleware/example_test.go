@@ -100,7 +100,7 @@ func heldBy(policy middleware.HeldPolicy) (string, error) {
 	return answer, err
 }
 
-func ExampleLimit() {
+func ExampleWithLimit() {
 	call := func(ctx context.Context, m events.SQSMessage) error {
 		fmt.Println("call the partner for", m.MessageId)
 		return nil
@@ -108,7 +108,7 @@ func ExampleLimit() {
 	// At most three invocations call the partner at the same time. The others wait
 	// for up to 20 s and then fail, so that their messages come back.
 	calls := middleware.EachSQSMessage(keyfuncs.Prefix(keyfuncs.SQSMessage, "call/"),
-		middleware.WithLock(toPartner, call, middleware.Limit(3),
+		middleware.WithLimit(func(events.SQSMessage) string { return "partner" }, 3, call,
 			middleware.OnHeld(middleware.Wait(20*time.Second)), middleware.Store(memstore.New())),
 		middleware.Store(memstore.New()))
 
@@ -117,11 +117,6 @@ func ExampleLimit() {
 	// Output:
 	// call the partner for m1
 	// {[]} <nil>
-}
-
-// toPartner gives all messages the same lock name and no event.
-func toPartner(context.Context, events.SQSMessage) (lock.Key, error) {
-	return lock.Key{Name: "partner"}, nil
 }
 
 func ExampleOnHeld() {

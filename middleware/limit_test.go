@@ -15,6 +15,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
+func toPartner[E any](E) string { return "partner" }
+
 // gauge counts how many handlers run at the same time.
 type gauge struct {
 	mu         sync.Mutex
@@ -57,8 +59,8 @@ func TestLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, g := newFixture(), &gauge{handleTime: 5 * time.Second}
-				h := middleware.WithLock(keyfuncs.Static("partner"), func(context.Context) error { g.handle(); return nil },
-					f.options(middleware.Limit(c.limit), middleware.OnHeld(c.policy))...)
+				h := middleware.WithLimit(toPartner[any], c.limit, func(context.Context) error { g.handle(); return nil },
+					f.options(middleware.OnHeld(c.policy))...)
 				got := make(chan error)
 				for range 7 {
 					go func() { got <- h(t.Context()) }()
@@ -85,8 +87,8 @@ func TestLimit(t *testing.T) {
 func TestLimitInsideDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, g := newFixture(), &gauge{handleTime: time.Second}
-		limited := middleware.WithLock(keyfuncs.Static("item"), func(context.Context, order) error { g.handle(); return nil },
-			f.options(middleware.Limit(2), middleware.OnHeld(middleware.Wait(time.Minute)))...)
+		limited := middleware.WithLimit(toPartner[order], 2, func(context.Context, order) error { g.handle(); return nil },
+			f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		h := middleware.WithLock(lockPerOrder, limited, f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		var wg sync.WaitGroup
 		for _, id := range []string{"1", "2", "3", "1", "2", "3"} {
@@ -103,43 +105,30 @@ func TestLimitInsideDuplicates(t *testing.T) {
 	})
 }
 
-// TestLimitOfKeysWithEvent shows that a key function that sets an Event is
-// refused, because its duplicates would run.
-func TestLimitOfKeysWithEvent(t *testing.T) {
+// TestLimitWithoutAName shows that an event without a name does not run.
+func TestLimitWithoutAName(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	h := middleware.WithLock(byOrder, func(context.Context, order) error {
+	h := middleware.WithLimit(func(o order) string { return o.ID }, 2, func(context.Context, order) error {
 		t.Error("the handler ran")
 		return nil
-	}, f.options(middleware.Limit(2))...)
-	if err := h(t.Context(), order{ID: "1"}); !errors.As(err, new(*lock.ConfigError)) {
-		t.Errorf("got %v, want a ConfigError", err)
+	}, f.options()...)
+	if err := h(t.Context(), order{}); !errors.As(err, new(*lock.NoKeyError)) {
+		t.Errorf("got %v, want a NoKeyError", err)
 	}
 	f.want(t, lock.OutcomeRefused)
 }
 
-// TestLimitInBatches shows that the records of a batch that have one name are
-// handled one after the other, and those of different batches at the same time.
+// TestLimitInBatches shows that each record of a batch counts.
 func TestLimitInBatches(t *testing.T) { // F32
 	synctest.Test(t, func(t *testing.T) {
 		f, g := newFixture(), &gauge{handleTime: time.Second}
-		h := middleware.EachSQSMessage(toPartner, func(context.Context, events.SQSMessage) error { g.handle(); return nil },
-			f.options(middleware.Limit(2), middleware.OnHeld(middleware.Wait(time.Minute)))...)
-		batch := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m1"}, {MessageId: "m2"}, {MessageId: "m3"}}}
-		for batches := range 3 {
-			g.most, g.runs = 0, 0
-			var wg sync.WaitGroup
-			for range batches {
-				wg.Go(func() {
-					if got, err := h(t.Context(), batch); err != nil || len(got.BatchItemFailures) > 0 {
-						t.Errorf("got %v, %v", got, err)
-					}
-				})
-			}
-			wg.Wait()
-			if g.most != batches || g.runs != 3*batches {
-				t.Errorf("%d runs, %d at the same time, with %d batches", g.runs, g.most, batches)
-			}
+		limited := middleware.WithLimit(toPartner[events.SQSMessage], 2, func(context.Context, events.SQSMessage) error { g.handle(); return nil },
+			f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, limited, f.options()...)
+		got, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m1"}, {MessageId: "m2"}, {MessageId: "m3"}}})
+		if err != nil || len(got.BatchItemFailures) > 0 || g.most != 2 || g.runs != 3 {
+			t.Errorf("got %v, %v; %d runs, %d at the same time", got, err, g.runs, g.most)
 		}
 	})
 }

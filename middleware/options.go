@@ -60,28 +60,6 @@ func Namespace(ns string) Option {
 	return func(o *settings) { o.engine.Namespace = ns }
 }
 
-// Limit lets up to n invocations hold a lock name at the same time, for example
-// to call a partner's API no more than n times in parallel: at least 1, at most
-// lock.MaxLimit. Default: 1, the ordinary lock.
-//
-// The key has neither Event nor Order, or the invocation fails with a
-// *lock.ConfigError. So put the limit inside the wrapper that recognises
-// duplicates:
-//
-//	EachSQSMessage(keyfuncs.SQSMessage, WithLock(keyfuncs.Static("partner"), handle, Limit(3), OnHeld(Wait(d))))
-//
-// Give all functions that share a name the same limit and the same [Namespace];
-// if two limits differ, the larger one counts. Each slot that is found held
-// costs one more request.
-func Limit(n int) Option {
-	return func(o *settings) {
-		if n < 1 || n > lock.MaxLimit {
-			refuse("Limit(%d): use 1 to %d, or leave the option out for one holder at a time", n, lock.MaxLimit)
-		}
-		o.engine.Limit = n
-	}
-}
-
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
 // with a *lock.HeldError; over HTTP a response with status 409, also after
 // [Wait].

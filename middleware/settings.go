@@ -17,6 +17,7 @@ import (
 
 // settings are what the options of one wrapper ask for.
 type settings struct {
+	acquire   func(context.Context, *lock.Locker, keySet) (heldLock, error)
 	engine    lock.Options
 	metrics   func(context.Context, Totals) // nil: none
 	fixed     time.Duration                 // of FixedLease; zero: none
@@ -56,7 +57,7 @@ const namespaceVariable = "LOCK_NAMESPACE"
 // panics at the first mistake, so that the function fails when it starts and
 // not when an event arrives.
 func newSettings(event reflect.Type, opts []Option) *settings {
-	s := &settings{held: policy{action: fail}, completed: policy{action: skip}}
+	s := &settings{acquire: acquireOne, held: policy{action: fail}, completed: policy{action: skip}}
 	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
 	s.engine.Holder = holder()
 	s.apply(opts)

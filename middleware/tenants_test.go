@@ -176,8 +176,8 @@ func TestLimitOfTenants(t *testing.T) {
 			t.Parallel()
 			var depth int
 			var h func(context.Context) error
-			opts := append([]middleware.Option{middleware.Limit(2), middleware.FixedLease(time.Minute)}, c.opts...)
-			h = middleware.WithLock(keyfuncs.Static("partner"), func(context.Context) error {
+			opts := append([]middleware.Option{middleware.FixedLease(time.Minute)}, c.opts...)
+			h = middleware.WithLimit(toPartner[any], 2, func(context.Context) error {
 				if depth++; depth == 3 {
 					return nil
 				}

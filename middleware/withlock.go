@@ -1,11 +1,13 @@
 package middleware
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // WithLock wraps a Lambda handler so that it runs only while it holds the lock
@@ -70,4 +72,8 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	s.use(httpOf(sig.event(event), sig.result))
 	call := wrapFunc(newWrapper(s), ofArguments(key, sig), f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface()
+}
+
+func acquireOne(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
+	return l.Acquire(ctx, keys.Key)
 }

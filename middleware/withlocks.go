@@ -35,8 +35,10 @@ func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	}, handler, append(slices.Clone(opts), forSeveral))
 }
 
-// forSeveral panics if an option is for one lock. It is the last one.
+// forSeveral makes a wrapper acquire all keys. It is the last option, and
+// panics if another one is for one lock.
 func forSeveral(s *settings) {
+	s.acquire = acquireAll
 	if s.held.action == coalesce {
 		refuse("OnHeld(Coalesce) is for one lock, because the holders of several do not know which of them has to run once more: use WithLock, or leave the option out")
 	}
@@ -87,9 +89,6 @@ type heldLock interface {
 	Release() error
 }
 
-func (w *wrapper) acquire(ctx context.Context, keys keySet) (heldLock, error) {
-	if keys.all != nil {
-		return w.locker.AcquireAll(ctx, keys.all...)
-	}
-	return w.locker.Acquire(ctx, keys.Key)
+func acquireAll(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
+	return l.AcquireAll(ctx, keys.all...)
 }

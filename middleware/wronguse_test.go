@@ -49,12 +49,10 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"key of the detail": {func() {
 			middleware.WithLock(byOrder, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
 		}, "the handler takes events.EventBridgeEvent, but"},
-		"Limit of bodies": {func() {
-			middleware.EachSQSBody(byOrder, ok, opts(middleware.Limit(3))...)
-		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3), OnHeld(Wait(wait)))`},
-		"Limit of a detail": {func() {
-			middleware.WithEventBridgeDetail(byOrder, ok, opts(middleware.Limit(3))...)
-		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3)`},
+		"no name":             {func() { middleware.WithLimit[order](nil, 3, ok, opts()...) }, "the function for the name is nil"},
+		"limit 0":             {func() { middleware.WithLimit(toPartner[order], 0, ok, opts()...) }, "WithLimit(…, 0, …): use 1 to 100"},
+		"negative":            {func() { middleware.WithLimit(toPartner[order], -1, ok, opts()...) }, "WithLimit(…, -1, …): use 1 to 100"},
+		"more than 100":       {func() { middleware.WithLimit(toPartner[order], lock.MaxLimit+1, ok, opts()...) }, "WithLimit(…, 101, …): use 1 to 100"},
 		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, opts()...) }, "OnHeld(Skip)"},
 		"no function":         {func() { middleware.WithLock(byOrder, 42, opts()...) }, "not a function"},
 		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, opts()...) }, "nil"},
@@ -131,9 +129,6 @@ func TestWrongOptions(t *testing.T) {
 		"negative lease":      {[]middleware.Option{ms, middleware.FixedLease(-1)}, "lambdalock: FixedLease is negative"},
 		"CompleteWithin(5)":   {[]middleware.Option{ms, middleware.CompleteWithin(5)}, "CompleteWithin(5ns): durations have units, write 5*time.Second"},
 		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
-		"Limit(0)":            {[]middleware.Option{ms, middleware.Limit(0)}, "Limit(0): use 1 to 100, or leave the option out"},
-		"negative limit":      {[]middleware.Option{ms, middleware.Limit(-1)}, "Limit(-1): use 1 to 100"},
-		"limit too high":      {[]middleware.Option{ms, middleware.Limit(lock.MaxLimit + 1)}, "Limit(101): use 1 to 100"},
 		"unknown policy":      {[]middleware.Option{ms, middleware.OnHeld(middleware.Policy(7))}, "neither Fail nor Skip"},
 		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
 		"other policy of nil": {[]middleware.Option{ms, middleware.OnCompleted((*middleware.Policy)(nil))}, "OnCompleted(nil)"},

@@ -23,7 +23,7 @@ func TestShow(t *testing.T) {
 	rowtest.Acquire(t, s.Store, "f request 2", -time.Second, lock.Key{Name: "dead"})
 	rowtest.Complete(t, s.Store, lock.Key{Name: "bird", Event: "e3", Order: "05"}, []byte("result"))
 	for range 2 {
-		rowtest.Acquire(t, s.Store, "f request 4", time.Hour, lock.Key{Name: "nightly"}, func(o *lock.Options) { o.Limit = 2 })
+		rowtest.AcquireOneOfTwo(t, s.Store, "f request 4", time.Hour, "nightly")
 	}
 	// Another lock, which list prints as /orders/bird.
 	rowtest.Complete(t, s.Store, lock.Key{Name: "orders/bird", Event: "e4"}, nil, func(o *lock.Options) { o.Namespace = "" })
@@ -71,7 +71,7 @@ func TestJSONFields(t *testing.T) {
 	s := commandtest.NewTable(t, "locks")
 	rowtest.Complete(t, s.Store, lock.Key{Name: "a", Event: "e1", Payload: "p"}, []byte("result"))
 	rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "a", Event: "e2", Payload: "p"})
-	rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "b"}, func(o *lock.Options) { o.Limit = 1 })
+	rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "b"})
 	fields := func(text string) []string {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
@@ -162,7 +162,7 @@ func TestReleaseRefuses(t *testing.T) {
 	rowtest.Complete(t, s.Store, lock.Key{Name: "free", Event: "e"}, nil)
 	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "held"})
 	for range 2 {
-		rowtest.Acquire(t, s.Store, "f request 2", time.Hour, lock.Key{Name: "limited"}, func(o *lock.Options) { o.Limit = 2 })
+		rowtest.AcquireOneOfTwo(t, s.Store, "f request 2", time.Hour, "limited")
 	}
 	command(t, s.Env, "release", "orders/dog", "--yes").Expect(t, 1, "there is no row orders/dog")
 	command(t, s.Env, "release", "orders/free", "--yes").Expect(t, 1, "nobody holds orders/free")

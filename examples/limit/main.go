@@ -15,24 +15,21 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	limited := middleware.WithLock(byPartner, handle,
-		middleware.Limit(3), middleware.OnHeld(middleware.Wait(20*time.Second)))
-	lambda.Start(middleware.WithLock(keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"), limited))
+	limited := middleware.WithLimit(partnerOf, 3, call, middleware.OnHeld(middleware.Wait(20*time.Second)))
+	byEvent := middleware.RecordKey[shipment](keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"))
+	lambda.Start(middleware.WithEventBridgeDetail(byEvent, limited))
 }
 
 type shipment struct {
@@ -40,24 +37,13 @@ type shipment struct {
 	Partner string      `json:"partner"`
 }
 
-// byPartner sets no Event, because a limited name cannot tell duplicates apart.
-func byPartner(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-	var s shipment
-	if err := json.Unmarshal(e.Detail, &s); err != nil {
-		return lock.Key{}, &lock.NoKeyError{Field: "detail", Reason: "is not a shipment", Err: err}
-	}
+// partnerOf returns the name that three calls may hold. A shipment without a
+// partner is refused, because the name is empty.
+func partnerOf(s shipment) string {
 	if s.Partner == "" {
-		return lock.Key{}, &lock.NoKeyError{Field: "detail.partner", Reason: "is missing"}
+		return ""
 	}
-	return lock.Key{Name: "partner/" + s.Partner}, nil
-}
-
-func handle(ctx context.Context, e events.EventBridgeEvent) error {
-	var s shipment
-	if err := json.Unmarshal(e.Detail, &s); err != nil {
-		return fmt.Errorf("shipment in event %s: %w", e.ID, err)
-	}
-	return call(ctx, s)
+	return "partner/" + s.Partner
 }
 
 // call is where your own work goes. It must end when its context does.

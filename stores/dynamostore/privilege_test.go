@@ -226,9 +226,8 @@ func useEverything(t *testing.T, server *fakedynamo.Server, c *dynamodb.Client, 
 	all, err := l.AcquireAll(ctx, lock.Key{Name: "a"}, lock.Key{Name: "b"})
 	must(err)
 	must(all.Release())
-	limited := locker(lock.Options{Limit: 2})
 	for range 2 {
-		lk, err := limited.Acquire(ctx, lock.Key{Name: "limited"})
+		lk, err := l.AcquireOneOf(ctx, "limited", 2)
 		must(err)
 		defer func() { must(lk.Release()) }()
 	}

@@ -53,7 +53,7 @@ var shapes = []struct {
 		return middleware.WithLock(byJob, inner, o...)
 	}},
 	{"limit", func(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {
-		return middleware.WithLock(byName, func(ctx context.Context, _ job) error { return work(ctx) }, append(o, middleware.Limit(3))...)
+		return middleware.WithLimit(func(j job) string { return j.Name }, 3, func(ctx context.Context, _ job) error { return work(ctx) }, o...)
 	}},
 	{"workflow", workflow},
 	{"SQS", func(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {

@@ -128,8 +128,8 @@ var plays = []play{
 	{"two names nested", lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		locks(lock.Key{Name: "n0", Event: "e1"}, lock.Key{Name: "n1"}), locks(lock.Key{Name: "n1"}),
 	}},
-	{"a limit of two", lock.Options{Lease: lock.FixedLease(4 * time.Second), Limit: 2}, []func(*invocation){
-		locks(lock.Key{Name: "n0"}), locks(lock.Key{Name: "n0"}),
+	{"a limit of two", lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
+		locksOneOf("n0", 2), locksOneOf("n0", 2),
 	}},
 	{bursts, lock.Options{Lease: lock.FixedLease(4 * time.Second), Coalesce: true}, []func(*invocation){
 		coalesces(lock.Key{Name: "n0", Event: "e1"}), coalesces(lock.Key{Name: "n0", Event: "e2"}), coalesces(lock.Key{Name: "n0", Event: "e3"}),
@@ -150,19 +150,32 @@ func (in *invocation) nest(ctx context.Context, keys []lock.Key) bool {
 		return in.work(ctx)
 	}
 	lk, err := in.locker.Acquire(ctx, keys[0])
+	return in.under(lk, err, keys[0], func(ctx context.Context) bool { return in.nest(ctx, keys[1:]) })
+}
+
+// under works under a lock of key, and completes it if the work succeeds.
+func (in *invocation) under(lk *lock.Lock, err error, key lock.Key, work func(context.Context) bool) bool {
 	if err != nil {
-		in.refused(keys[0], err)
+		in.refused(key, err)
 		return false
 	}
-	in.holds(keys[0].Name, lk.Context())
-	succeeded := in.nest(lk.Context(), keys[1:])
-	in.ends(keys[0].Name)
+	in.holds(key.Name, lk.Context())
+	succeeded := work(lk.Context())
+	in.ends(key.Name)
 	if !succeeded {
 		_ = lk.Release()
 		return false
 	}
-	in.completed(keys[0], lk.Complete())
+	in.completed(key, lk.Complete())
 	return true
+}
+
+// locksOneOf returns an invocation that holds a name as one of n.
+func locksOneOf(name string, n int) func(*invocation) {
+	return func(in *invocation) {
+		lk, err := in.locker.AcquireOneOf(in.ctx, name, n)
+		in.under(lk, err, lock.Key{Name: name}, in.work)
+	}
 }
 
 // coalesces returns an invocation whose event is acknowledged if it is

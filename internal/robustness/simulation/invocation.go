@@ -235,8 +235,7 @@ func (inv *invocation) several(ctx context.Context) {
 // there are several, as during a deployment.
 func (inv *invocation) limited(ctx context.Context) {
 	s, key := inv.setup(), lock.Key{Name: limitedName}
-	s.limit = 1 + inv.random.IntN(limit)
-	lk, err := inv.p.locker(s).Acquire(ctx, key)
+	lk, err := inv.p.locker(s).AcquireOneOf(ctx, key.Name, 1+inv.random.IntN(limit))
 	inv.p.sim.asked(inv, key, err)
 	if err != nil {
 		return

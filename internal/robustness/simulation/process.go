@@ -170,13 +170,12 @@ func (p *process) set(ahead time.Duration) {
 type setup struct {
 	lease lock.LeaseMode
 	wait  time.Duration
-	limit int
 	least time.Duration // HoldAtLeast
 }
 
 func (s setup) options() *lock.Options {
 	return &lock.Options{
-		Lease: s.lease, MaxWait: s.wait, Limit: s.limit, HoldAtLeast: s.least, RememberEvents: eventsPerName,
+		Lease: s.lease, MaxWait: s.wait, HoldAtLeast: s.least, RememberEvents: eventsPerName,
 		Logger: slog.New(logger{}), Observe: observe,
 	}
 }

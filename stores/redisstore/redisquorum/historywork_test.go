@@ -106,9 +106,9 @@ func (h *history) worker(number uint64) *worker {
 	}
 }
 
-func (w *worker) locker(store driver.Store, limit int) *lock.Locker {
+func (w *worker) locker(store driver.Store) *lock.Locker {
 	l, err := lock.New(store, &lock.Options{
-		Lease: leases[w.random.IntN(len(leases))], MaxWait: time.Duration(w.random.IntN(2)) * 8 * time.Second, Limit: limit,
+		Lease: leases[w.random.IntN(len(leases))], MaxWait: time.Duration(w.random.IntN(2)) * 8 * time.Second,
 		Logger: slog.New(slog.DiscardHandler), Holder: func(context.Context) string { return w.name },
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *worker) locker(store driver.Store, limit int) *lock.Locker {
 
 // own works for one event.
 func (w *worker) own() {
-	key, limit := lock.Key{Name: fmt.Sprint("n", w.random.IntN(2))}, 0
+	key, limit := lock.Key{Name: fmt.Sprint("n", w.random.IntN(2))}, 1
 	switch w.random.IntN(6) {
 	case 0:
 		key.Name, limit = "limited", 2
@@ -132,12 +132,20 @@ func (w *worker) own() {
 	ctx, cancel := w.clock.WithDeadlineCause(w.ctx, w.clock.Now().Add(10*time.Second), nil)
 	defer cancel()
 	before := w.h.completions(key)
-	l, err := w.locker(c, limit).Acquire(ctx, key)
+	l, err := acquire(ctx, w.locker(c), key, limit)
 	w.happens("acquire "+key.Name+" "+key.Event, outcome(err), err)
 	w.h.replays(key, before, err)
 	if err == nil {
 		w.work(c, l, key)
 	}
+}
+
+// acquire acquires a key, or a name as one of so many.
+func acquire(ctx context.Context, l *lock.Locker, key lock.Key, limit int) (*lock.Lock, error) {
+	if limit > 1 {
+		return l.AcquireOneOf(ctx, key.Name, limit)
+	}
+	return l.Acquire(ctx, key)
 }
 
 // happens counts an outcome.
@@ -207,7 +215,7 @@ func (w *worker) resume(ticket lock.Ticket, key lock.Key) {
 	defer next.over()
 	ctx, cancel := w.clock.WithDeadlineCause(w.ctx, w.clock.Now().Add(10*time.Second), nil)
 	defer cancel()
-	l, err := w.locker(next, 0).Resume(ctx, ticket)
+	l, err := w.locker(next).Resume(ctx, ticket)
 	w.happens("resume "+key.Name+" "+key.Event, "resume: "+outcome(err), err)
 	if err != nil {
 		next.crashed = true // nobody releases the name

@@ -178,10 +178,10 @@ func TestSlots(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			store := memstore.New()
-			limited := locker(t, store, lock.Options{Namespace: "orders", Limit: 3})
+			limited := locker(t, store, lock.Options{Namespace: "orders"})
 			key := lock.Key{Name: name}
 			for range 3 {
-				acquire(t, limited, key)
+				expect.Value(limited.AcquireOneOf(t.Context(), name, 3))(t)
 			}
 			row, err := inspect.Find(t.Context(), store, "orders", name)
 			if err != nil || !inspect.MayHaveSlots(&row.Row) {
@@ -217,9 +217,9 @@ func TestSlots(t *testing.T) {
 func TestLastSlot(t *testing.T) {
 	t.Parallel()
 	store := memstore.New()
-	limited := locker(t, store, lock.Options{Namespace: "orders", Limit: lock.MaxLimit})
+	limited := locker(t, store, lock.Options{Namespace: "orders"})
 	for range lock.MaxLimit {
-		acquire(t, limited, lock.Key{Name: "a"})
+		expect.Value(limited.AcquireOneOf(t.Context(), "a", lock.MaxLimit))(t)
 	}
 	slots, err := inspect.Slots(t.Context(), store, "orders/a")
 	if err != nil || len(slots) != lock.MaxLimit-1 || slots[len(slots)-1].Name != "orders/slot:100:a" {

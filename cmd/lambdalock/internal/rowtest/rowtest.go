@@ -16,6 +16,24 @@ import (
 // already.
 func Acquire(t *testing.T, store driver.Store, holder string, lease time.Duration, key lock.Key, opts ...func(*lock.Options)) *lock.Lock {
 	t.Helper()
+	lk, err := locker(t, store, holder, lease, opts).Acquire(t.Context(), key)
+	if err != nil && !errors.Is(err, lock.ErrLost) {
+		t.Fatal(err)
+	}
+	return lk
+}
+
+// AcquireOneOfTwo acquires a name that two may hold, and is like [Acquire] in
+// all else.
+func AcquireOneOfTwo(t *testing.T, store driver.Store, holder string, lease time.Duration, name string, opts ...func(*lock.Options)) {
+	t.Helper()
+	if _, err := locker(t, store, holder, lease, opts).AcquireOneOf(t.Context(), name, 2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func locker(t *testing.T, store driver.Store, holder string, lease time.Duration, opts []func(*lock.Options)) *lock.Locker {
+	t.Helper()
 	o := lock.Options{
 		Namespace: "orders", Lease: lock.FixedLease(max(lease, time.Minute)), Logger: slog.New(slog.DiscardHandler),
 		Holder: func(context.Context) string { return holder },
@@ -30,11 +48,7 @@ func Acquire(t *testing.T, store driver.Store, holder string, lease time.Duratio
 	if err != nil {
 		t.Fatal(err)
 	}
-	lk, err := l.Acquire(t.Context(), key)
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		t.Fatal(err)
-	}
-	return lk
+	return l
 }
 
 // past is a store whose leases ended earlier.
