@@ -39,6 +39,9 @@ func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, le
 // heartbeat of [DefaultLease] is used.
 func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
 
+// IsHeartbeat reports whether the lease is renewed from its beginning on.
+func (m LeaseMode) IsHeartbeat() bool { return m.kind == heartbeatLease }
+
 func (m LeaseMode) check(grace time.Duration) error {
 	name := "Heartbeat"
 	if m.kind == fixedLease {

@@ -239,27 +239,6 @@ func TestAroundUnwraps(t *testing.T) {
 	})
 }
 
-// TestAroundRepanics shows that Repanic repeats a panic of the function
-// given to Around as it does one of the handler, after all records have ended.
-func TestAroundRepanics(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Around(func(ctx context.Context, m events.SQSMessage, next next) error {
-			if m.MessageId == "a" {
-				panic("around")
-			}
-			return next(ctx)
-		}))...)
-		defer func() {
-			if p := recover(); p != "around" || !slices.Equal(runs.began, []string{"b"}) {
-				t.Errorf("panicked with %v, ran %q", p, runs.began)
-			}
-		}()
-		_, _ = h(ctx, sqsBatch(message("a", ""), message("b", "")))
-		t.Error("no panic")
-	})
-}
-
 // TestAroundOnlyWhatBegins shows that the function given to Around is not
 // called for a record that is not begun, and that the last one given counts.
 func TestAroundOnlyWhatBegins(t *testing.T) {

@@ -120,7 +120,7 @@ func (d *delivery[R]) rememberedTogether() *invocation.Batch {
 	b := &invocation.Batch{
 		Claims:    min(d.claims(), len(d.ready)),
 		LeastHold: d.engine.HoldAtLeast,
-		Renews:    d.fixed == 0 && d.engine.Lease != lock.UntilDeadline(),
+		Renews:    d.engine.Lease.IsHeartbeat(),
 		Coalesces: d.held.action == coalesce,
 	}
 	for i := range d.tasks {

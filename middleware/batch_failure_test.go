@@ -77,22 +77,6 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 	})
 }
 
-// TestBatchRepanics shows that Repanic lets every record end before the
-// panic goes on.
-func TestBatchRepanics(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Concurrency(1))...)
-		defer func() {
-			if p := recover(); p != errRecord || len(runs.began) != 3 || f.count(lock.OutcomeReleased) != 3 {
-				t.Errorf("panicked with %v after %q, observed %q", p, runs.began, f.outcomes())
-			}
-		}()
-		r, err := h(ctx, sqsBatch(message("a", "panics"), message("b", ""), message("c", "")))
-		t.Errorf("returned %+v, %v", r, err)
-	})
-}
-
 // TestBatchNearTheDeadline shows that no record begins near the deadline, and
 // that those that did not begin are returned in one report.
 func TestBatchNearTheDeadline(t *testing.T) { // F12, F32
@@ -254,7 +238,7 @@ func TestBatchWrongUse(t *testing.T) {
 		"nil handler":    {func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) }, "the handler is nil"},
 		"Respond":        {wrap(middleware.OnHeld(middleware.Respond(1))), "OnHeld(Respond) needs"},
 		"Replay":         {wrap(middleware.OnCompleted(middleware.Replay)), "OnCompleted(Replay) needs"},
-		"negative lease": {wrap(middleware.FixedLease(-time.Second)), "Lease is negative"},
+		"negative lease": {wrap(fixedLease(-time.Second)), "Lease is negative"},
 		"none at a time": {func() { middleware.Concurrency(0) }, "use at least 1"},
 		"option of batches for a whole event": {func() {
 			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, newFixture().options(middleware.Concurrency(2))...)

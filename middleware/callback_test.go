@@ -58,7 +58,7 @@ var callbackCases = map[lock.Outcome]callbackCase{
 		return nil
 	}},
 	lock.OutcomeLost: {
-		opts: []middleware.Option{middleware.FixedLease(5 * time.Second)}, staysHeld: true,
+		opts: []middleware.Option{fixedLease(5 * time.Second)}, staysHeld: true,
 		work: func(t *testing.T, f *fixture) error {
 			time.Sleep(6 * time.Second)
 			f.acquireElsewhere(t, lock.Key{Name: "n"})

@@ -27,7 +27,7 @@ import (
 )
 
 // TestDefaultStore shows that wrappers without the option Store use the table
-// named in the environment or by the option Table.
+// named in the environment or in DefaultStore.
 func TestDefaultStore(t *testing.T) {
 	table := expect.Value(localtable.Start(patience.Context(t), "locks"))(t)
 	t.Cleanup(table.Close)
@@ -42,8 +42,8 @@ func TestDefaultStore(t *testing.T) {
 		t.Errorf("ran %d times", ran)
 	}
 	t.Setenv("LOCK_TABLE_NAME", "")
-	if err := middleware.WithLock(byOrder, handle, middleware.Table("locks"))(patience.Context(t), order{ID: "1"}); err != nil || ran != 1 {
-		t.Errorf("the table by option: %v after %d runs", err, ran)
+	if err := middleware.WithLock(byOrder, handle, middleware.Store(middleware.DefaultStore("locks")))(patience.Context(t), order{ID: "1"}); err != nil || ran != 1 {
+		t.Errorf("the table by name: %v after %d runs", err, ran)
 	}
 	t.Setenv("LOCK_TABLE_NAME", "locks")
 	middleware.ForgetDefaultStores()
@@ -53,7 +53,7 @@ func TestDefaultStore(t *testing.T) {
 	}
 	renewed := make(chan struct{}, 10)
 	heartbeat := middleware.WithLock(byOrder, func(context.Context, order) error { <-renewed; return nil },
-		middleware.Table("locks"), middleware.Heartbeat(3*time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
+		middleware.Heartbeat(3*time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
 				renewed <- struct{}{}
 			}
@@ -149,9 +149,8 @@ func TestDefaultStoreIsShared(t *testing.T) {
 	}{
 		{"first wrapper", nil, 1},
 		{"second wrapper", nil, 1},
-		{"the same table by name", []middleware.Option{middleware.Table("locks")}, 1},
-		{"another table", []middleware.Option{middleware.Table("others")}, 2},
-		{"the default store by hand", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 2},
+		{"the same table by name", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 1},
+		{"another table", []middleware.Option{middleware.Store(middleware.DefaultStore("others"))}, 2},
 		{"its own client", []middleware.Option{middleware.Store(own)}, 3},
 	} {
 		t.Run(step.name, func(t *testing.T) {

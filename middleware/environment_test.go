@@ -137,7 +137,7 @@ func TestHolder(t *testing.T) {
 	}{
 		"fn request unknown log stream": {t.Context(), nil},
 		"fn request 17 log stream":      {request, nil},
-		"fn request 17 log stream a b":  {request, []middleware.Option{middleware.Options(adds("a"), adds("b"))}},
+		"fn request 17 log stream a b":  {request, []middleware.Option{middleware.Group(adds("a"), adds("b"))}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if got := holderOf(t, c.ctx, c.opts); got != want {

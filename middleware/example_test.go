@@ -267,14 +267,17 @@ func ExampleHolder() {
 func Example_options() {
 	handle := func(context.Context, order) error { return nil }
 	wrapped := middleware.WithLock(byOrder, handle,
-		middleware.Store(memstore.New()),         // or middleware.Table("orders-locks")
-		middleware.Namespace("orders"),           // shared with another function
-		middleware.Remember(14*24*time.Hour),     // as long as the queue keeps messages
-		middleware.Reserve(500*time.Millisecond), // kept for the release before the deadline
-		middleware.Heartbeat(10*time.Second),     // quick takeover; or middleware.FixedLease(time.Minute)
-		middleware.FailOpen(),                    // run unprotected when the store is down
+		middleware.Store(memstore.New()),     // default: middleware.DefaultStore("")
+		middleware.Namespace("orders"),       // shared with another function
+		middleware.Remember(14*24*time.Hour), // as long as the queue keeps messages
+		middleware.Heartbeat(10*time.Second), // quick takeover
+		middleware.FailOpen(),                // run unprotected when the store is down
 		middleware.Logger(slog.New(slog.DiscardHandler)),
 		middleware.LogKeys(),
+		middleware.Engine(func(o *lock.Options) {
+			o.Reserve = 500 * time.Millisecond // kept for the release before the deadline
+			o.RememberEvents = 100             // of one name, whatever the row costs
+		}),
 	)
 	fmt.Println(wrapped(context.Background(), order{ID: "7"}))
 	// Output: <nil>

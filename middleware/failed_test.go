@@ -175,22 +175,6 @@ func TestOnFailedHasTimeToAnswer(t *testing.T) {
 	}
 }
 
-// TestOnFailedBeforeRepanic shows that nothing is acknowledged in a batch that
-// comes again as a whole.
-func TestOnFailedBeforeRepanic(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, (&runLog{}).sqs, newFixture().options(middleware.Repanic(), middleware.OnFailed(func(context.Context, failed) {
-			t.Error("OnFailed was called")
-		}))...)
-		defer func() {
-			if p := recover(); p != errRecord {
-				t.Errorf("panicked with %v", p)
-			}
-		}()
-		_, _ = h(ctx, sqsBatch(message("a", "panics"), message("b", "fails")))
-	})
-}
-
 // TestWrongOnFailed shows that OnFailed for other records, or where there are
 // none, panics when the handler is wrapped.
 func TestWrongOnFailed(t *testing.T) {

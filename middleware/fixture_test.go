@@ -50,6 +50,13 @@ type sighting struct {
 	at time.Time
 }
 
+// engine is the option for what others do not change.
+var engine = middleware.Engine
+
+func fixedLease(d time.Duration) middleware.Option {
+	return engine(func(o *lock.Options) { o.Lease = lock.FixedLease(d) })
+}
+
 func newFixture() *fixture { return &fixture{faulty: fault.NewScripted(memstore.New())} }
 
 // options returns the options for a wrapper that uses the fixture and writes

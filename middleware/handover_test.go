@@ -56,7 +56,7 @@ func (r *fixture) wantWorthless(t *testing.T, h lock.Ticket, k lock.Key) {
 func TestHandOverInHandler(t *testing.T) { // F54
 	key := lock.Key{Name: "orders", Event: "1"}
 	for mode, option := range map[string]middleware.Option{
-		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": middleware.FixedLease(20 * time.Second),
+		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": fixedLease(20 * time.Second),
 	} {
 		for name, end := range map[string]func() error{
 			"succeeds": func() error { return nil },
@@ -248,7 +248,7 @@ func (r *fixture) handedOver(t *testing.T, k lock.Key) step {
 // failure, and a duplicate of its last step.
 func TestResume(t *testing.T) { // F54
 	for mode, option := range map[string]middleware.Option{
-		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": middleware.FixedLease(9 * time.Second),
+		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": fixedLease(9 * time.Second),
 	} {
 		t.Run(mode, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {

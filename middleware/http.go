@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -134,7 +135,7 @@ func (s *settings) use(h overHTTP) {
 		return
 	}
 	if s.engine.CompleteWithin == 0 {
-		s.engine.CompleteWithin = DefaultHTTPCompleteWithin
+		s.engine.CompleteWithin = 5 * time.Second
 	}
 	if !h.responds {
 		return

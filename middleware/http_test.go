@@ -286,11 +286,11 @@ func TestClientsDoNotWaitForCompletion(t *testing.T) { // F7
 				t.Errorf("status %d", r.StatusCode)
 			}
 			return err
-		}, middleware.DefaultHTTPCompleteWithin},
+		}, 5 * time.Second},
 		"HTTP, as asked": {func(ctx context.Context, f *fixture) error {
 			_, err := middleware.WithLock(byOrder, func(context.Context, order) (*events.ALBTargetGroupResponse, error) {
 				return &events.ALBTargetGroupResponse{StatusCode: http.StatusCreated}, nil
-			}, f.options(middleware.CompleteWithin(20*time.Second))...)(ctx, order{ID: "1"})
+			}, f.options(engine(func(o *lock.Options) { o.CompleteWithin = 20 * time.Second }))...)(ctx, order{ID: "1"})
 			return err
 		}, 20 * time.Second},
 		"an event": {func(ctx context.Context, f *fixture) error {

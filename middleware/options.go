@@ -16,9 +16,9 @@ import (
 // handler is wrapped, with one line that says what to change.
 type Option func(*settings)
 
-// Options returns one option that stands for all of opts, for packages that
-// offer several under one name.
-func Options(opts ...Option) Option {
+// Group returns one option that stands for all of opts, for packages that offer
+// several under one name.
+func Group(opts ...Option) Option {
 	return func(o *settings) { o.apply(opts) }
 }
 
@@ -32,19 +32,6 @@ func Store(s driver.Store) Option {
 			refuse("Store(nil): pass a store, or leave the option out to use the DynamoDB table named in LOCK_TABLE_NAME")
 		}
 		o.store = s
-	}
-}
-
-// Table names the table of [DefaultStore]. Default: the one named in the
-// environment variable LOCK_TABLE_NAME. An empty name panics, because it may
-// come from a variable that was never set, and so does Table together with
-// [Store].
-func Table(name string) Option {
-	return func(o *settings) {
-		if name == "" {
-			refuse(`Table(""): name the table, or leave the option out to take the name from LOCK_TABLE_NAME`)
-		}
-		o.table = name
 	}
 }
 
@@ -69,6 +56,7 @@ func OnHeld(p HeldPolicy) Option {
 			refuse("OnHeld(nil): use Skip, Fail, Wait, Coalesce or Respond")
 		}
 		o.held = p.forHeld()
+		checkDuration("Wait", o.held.wait, time.Millisecond, "5*time.Second")
 		o.engine.MaxWait, o.engine.Coalesce = o.held.wait, o.held.action == coalesce
 	}
 }
@@ -129,7 +117,10 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 // the process dies, the name is free when its lease ends. At least 1 ms, at
 // most 366 days. Default, and zero: the name is free when the handler ends.
 func HoldAtLeast(d time.Duration) Option {
-	return func(o *settings) { o.engine.HoldAtLeast = d }
+	return func(o *settings) {
+		checkDuration("HoldAtLeast", d, time.Millisecond, "30*time.Second")
+		o.engine.HoldAtLeast = d
+	}
 }
 
 // Remember sets how long a completed event is remembered, so that its
@@ -143,7 +134,10 @@ func HoldAtLeast(d time.Duration) Option {
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
-	return func(o *settings) { o.engine.Remember = d }
+	return func(o *settings) {
+		checkDuration("Remember", d, time.Second, "24*time.Hour") // every source can deliver an event again later than that
+		o.engine.Remember = d
+	}
 }
 
 // RememberFor overrides [Remember] by the result that the handler returned, up
@@ -163,46 +157,25 @@ func RememberFor[T any](f func(result T) time.Duration) Option {
 	}
 }
 
-// RememberEvents sets how many completed events of a name are remembered
-// whatever the row costs, each for as long as [Remember] says. Beyond that
-// number, the events completed first are forgotten once the row would cost more
-// than one write unit (1 KB), and lock.OutcomeForgotten reports that. An event
-// takes up to 62 bytes; every write costs a write unit per KB of the row, and a
-// row of 350 KB takes no more events. The records of a batch are remembered
-// together, up to 2,000 of one name. Default, and zero: 8.
-func RememberEvents(events int) Option {
-	return func(o *settings) { o.engine.RememberEvents = events }
-}
-
-// Reserve sets how long before Lambda's deadline the handler's context ends, so
-// that the lock can be released before it: at least 1 ms. Default, and
-// zero: the smaller of 1 s, in which a release can be repeated if its
-// connection breaks, and 10 % of the remaining time.
-func Reserve(d time.Duration) Option {
-	return func(o *settings) { o.engine.Reserve = d }
-}
-
-// CompleteWithin sets how long to try to complete an event if the store does
-// not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
-// zero: until shortly before the deadline, because only this invocation can
-// complete the event; [DefaultHTTPCompleteWithin] if the event or the result is
-// for HTTP, because API Gateway gives up after 29 or 30 s by default.
+// Engine lets f change what the options above do not, such as the Lease, the
+// Grace, the Reserve, CompleteWithin and RememberEvents of package lock:
+//
+//	middleware.Engine(func(o *lock.Options) { o.Reserve = 3 * time.Second })
+//
+// f is called once, when the handler is wrapped, with what the options before
+// it have set. A handler whose types show that it answers over HTTP has a
+// CompleteWithin of 5 s: long enough for five attempts of 1 s, and API Gateway
+// gives up after 29 or 30 s by default.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
-func CompleteWithin(d time.Duration) Option {
-	return func(o *settings) { o.engine.CompleteWithin = d }
-}
-
-// DefaultHTTPCompleteWithin is the default of [CompleteWithin] for handlers
-// whose types show that they answer over HTTP: long enough for five attempts of
-// 1 s, and short enough for a client that waits.
-const DefaultHTTPCompleteWithin = 5 * time.Second
-
-// FixedLease takes a lease of d, at least 3 s, that is not renewed. The
-// handler's context ends 2 s before the lease does, because clocks may differ
-// by that much, with lock.ErrLost as its cause. Default, and zero: as for
-// [Heartbeat]. FixedLease excludes Heartbeat.
-func FixedLease(d time.Duration) Option {
-	return func(o *settings) { o.fixed = d }
+func Engine(f func(*lock.Options)) Option {
+	return func(o *settings) {
+		if f == nil {
+			refuse("Engine(nil): pass a function, or leave the option out")
+		}
+		f(&o.engine)
+		checkDuration("Reserve", o.engine.Reserve, time.Millisecond, "500*time.Millisecond")
+		checkDuration("CompleteWithin", o.engine.CompleteWithin, time.Millisecond, "5*time.Second")
+	}
 }
 
 // Heartbeat takes a lease of at least 3 s that is renewed while the handler
@@ -210,9 +183,11 @@ func FixedLease(d time.Duration) Option {
 // short lease ends soon after a crash, at the price of more writes. Default,
 // and zero: in an on-demand function a lease that lasts to the deadline plus 2
 // s and is renewed only if the handler goes on; elsewhere one of 30 s.
-// Heartbeat excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
-	return func(o *settings) { o.heartbeat = lease }
+	return func(o *settings) {
+		checkDuration("Heartbeat", lease, time.Millisecond, "20*time.Second")
+		o.engine.Lease = lock.Heartbeat(lease)
+	}
 }
 
 // FailOpen runs the handler without a lock if the store does not answer: there
@@ -288,12 +263,4 @@ func Concurrency(n int) Option {
 // the order of their message groups in any case.
 func OrderPerName() Option {
 	return func(o *settings) { o.each.orderPerName = true }
-}
-
-// Repanic makes a panic end the process: once all records of the batch have
-// ended, the panic of the first of them that panicked is repeated. Lambda then
-// starts a new process, and the source delivers the whole batch again. Default:
-// a panic fails only its record.
-func Repanic() Option {
-	return func(o *settings) { o.each.repanic = true }
 }

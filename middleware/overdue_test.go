@@ -37,7 +37,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	for name, opts := range map[string][]middleware.Option{
 		"lease to the deadline": nil,
 		"heartbeat":             {middleware.Heartbeat(10 * time.Second)},
-		"reserve":               {middleware.Reserve(3 * time.Second)},
+		"reserve":               {engine(func(o *lock.Options) { o.Reserve = 3 * time.Second })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
@@ -206,7 +206,7 @@ func TestNothingBeginsWithinReserve(t *testing.T) { // F12
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 			time.Sleep(35 * time.Second)
 			return nil
-		}, f.options(middleware.Reserve(30*time.Second), middleware.Concurrency(1))...)
+		}, f.options(engine(func(o *lock.Options) { o.Reserve = 30 * time.Second }), middleware.Concurrency(1))...)
 		r, err := h(ctx, sqsBatch(message("1", ""), message("2", "")))
 		if err != nil || len(r.BatchItemFailures) != 1 || f.count(middleware.OutcomeNotBegun) != 1 || f.faulty.Requests(fault.Acquire) != 1 {
 			t.Errorf("%+v, %v, observed %q", r, err, f.outcomes())

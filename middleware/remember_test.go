@@ -99,7 +99,7 @@ func TestRememberEvents(t *testing.T) {
 	inBothStores(t, "", func(t *testing.T, store driver.Store) {
 		ran, forgotten := 0, 0
 		h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil },
-			newFixture().options(middleware.Store(store), middleware.RememberEvents(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
+			newFixture().options(middleware.Store(store), engine(func(o *lock.Options) { o.RememberEvents = 60 }), middleware.Observe(func(_ context.Context, o lock.Observation) {
 				forgotten += o.Forgotten
 			}))...)
 		deliver := func(from, to int) {

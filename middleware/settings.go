@@ -20,10 +20,7 @@ type settings struct {
 	acquire   func(context.Context, *lock.Locker, keySet) (heldLock, error)
 	engine    lock.Options
 	metrics   func(context.Context, Totals) // nil: none
-	fixed     time.Duration                 // of FixedLease; zero: none
-	heartbeat time.Duration                 // of Heartbeat; zero: none
-	store     driver.Store                  // nil: DefaultStore(table)
-	table     string
+	store     driver.Store                  // nil: DefaultStore("")
 	held      policy
 	completed policy
 	failOpen  bool
@@ -44,7 +41,6 @@ type settings struct {
 type eachSettings struct {
 	concurrency  int
 	orderPerName bool
-	repanic      bool
 	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
 	onFailed     any // func(context.Context, []*Failed[R]); nil: none
 }
@@ -69,12 +65,7 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 	if s.engine.Remember == 0 {
 		s.engine.Remember = rememberBySource[event] // zero: package lock's default
 	}
-	switch {
-	case s.fixed != 0:
-		s.engine.Lease = lock.FixedLease(s.fixed)
-	case s.heartbeat != 0:
-		s.engine.Lease = lock.Heartbeat(s.heartbeat)
-	case onDemand():
+	if s.engine.Lease == (lock.LeaseMode{}) && onDemand() {
 		s.engine.Lease = lock.UntilDeadline()
 	}
 	return s
@@ -91,12 +82,6 @@ func (s *settings) apply(opts []Option) {
 
 // check panics if options contradict each other or the environment.
 func (s *settings) check() {
-	if s.table != "" && s.store != nil {
-		refuse("Table(%q) and Store are both given, but the locks can be in only one of them: leave one out", s.table)
-	}
-	if s.fixed != 0 && s.heartbeat != 0 {
-		refuse("FixedLease(%v) and Heartbeat(%v) are both given, but a heartbeat is itself a lease, renewed every third of it: leave one out", s.fixed, s.heartbeat)
-	}
 	if s.failOpen && s.held.action == coalesce {
 		refuse("FailOpen is for handlers that run alone: under OnHeld(Coalesce) other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
 	}
@@ -106,29 +91,16 @@ func (s *settings) check() {
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
 	}
-	for _, d := range []struct {
-		option  string
-		value   time.Duration
-		least   time.Duration
-		example string
-	}{
-		// Every source can deliver an event again after more than a second.
-		{"Remember", s.engine.Remember, time.Second, "24*time.Hour"},
-		// Every request to a store takes longer than a millisecond.
-		{"Wait", s.engine.MaxWait, time.Millisecond, "5*time.Second"},
-		{"HoldAtLeast", s.engine.HoldAtLeast, time.Millisecond, "30*time.Second"},
-		{"Reserve", s.engine.Reserve, time.Millisecond, "500*time.Millisecond"},
-		{"CompleteWithin", s.engine.CompleteWithin, time.Millisecond, "5*time.Second"},
-		// Package lock refuses short leases too, but does not mention units.
-		{"FixedLease", s.fixed, time.Millisecond, "30*time.Second"},
-		{"Heartbeat", s.heartbeat, time.Millisecond, "20*time.Second"},
-	} {
-		if d.value < 0 { // package lock refuses it too, but knows no option Wait
-			refuse("%s is negative (%v)", d.option, d.value)
-		}
-		if d.value > 0 && d.value < d.least {
-			refuse("%s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least)
-		}
+}
+
+// checkDuration panics if an option has a duration that makes no sense. Every
+// request to a store takes longer than a millisecond. Zero is the default.
+func checkDuration(option string, d, least time.Duration, example string) {
+	if d < 0 {
+		refuse("%s is negative (%v)", option, d)
+	}
+	if d > 0 && d < least {
+		refuse("%s(%v): durations have units, write %s for example; the least is %v", option, d, example, least)
 	}
 }
 
@@ -136,7 +108,7 @@ func (s *settings) check() {
 // events has none of.
 func (s *settings) refuseEach() {
 	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderPerName, Repanic, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+		refuse("Concurrency, OrderPerName, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

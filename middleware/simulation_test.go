@@ -31,12 +31,12 @@ func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
 	options := []middleware.Option{
 		middleware.Store(store), middleware.Namespace(""), middleware.Observe(o.Observe),
-		middleware.Logger(o.Logger), middleware.RememberEvents(o.RememberEvents),
+		middleware.Logger(o.Logger), engine(func(e *lock.Options) { e.RememberEvents = o.RememberEvents }),
 	}
 	switch o.Lease {
 	case lock.UntilDeadline():
 	case lock.FixedLease(5 * time.Second):
-		options = append(options, middleware.FixedLease(5*time.Second))
+		options = append(options, fixedLease(5*time.Second))
 	case lock.Heartbeat(4 * time.Second):
 		options = append(options, middleware.Heartbeat(4*time.Second))
 	default:

@@ -93,7 +93,7 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		} else if !returned { // by runtime.Goexit, or a panic with nil, which must not look like success
 			err = errGoexit
 		}
-		if !returned && t.turn.Owed && !d.each.repanic { // the panic may be that the record fails for good
+		if !returned && t.turn.Owed { // the panic may be that the record fails for good
 			err = &lock.OwedError{Key: t.key, Err: err}
 		}
 	}()
@@ -181,18 +181,5 @@ func (d *delivery[R]) errors() []error {
 		}
 		d.report(d.ctx, lock.Observation{Outcome: OutcomeNotBegun, Key: first.key, Records: notBegun, Err: err})
 	}
-	if d.each.repanic {
-		raisePanic(errs)
-	}
 	return errs
-}
-
-// raisePanic panics with the value of the first panic among errs.
-func raisePanic(errs []error) {
-	for _, err := range errs {
-		var p *PanicError
-		if errors.As(err, &p) {
-			panic(p.Value)
-		}
-	}
 }

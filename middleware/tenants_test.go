@@ -176,7 +176,7 @@ func TestLimitOfTenants(t *testing.T) {
 			t.Parallel()
 			var depth int
 			var h func(context.Context) error
-			opts := append([]middleware.Option{middleware.FixedLease(time.Minute)}, c.opts...)
+			opts := append([]middleware.Option{fixedLease(time.Minute)}, c.opts...)
 			h = middleware.WithLimit(toPartner[any], 2, func(context.Context) error {
 				if depth++; depth == 3 {
 					return nil

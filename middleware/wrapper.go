@@ -23,7 +23,7 @@ type wrapper struct {
 
 func newWrapper(s *settings) *wrapper {
 	if s.store == nil {
-		s.store = DefaultStore(s.table)
+		s.store = DefaultStore("")
 	}
 	warmUp(s.store)
 	if _, ok := s.store.(*memstore.Store); ok && inLambda() {

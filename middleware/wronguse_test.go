@@ -82,9 +82,6 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"concrete stream": {func() {
 			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, opts()...)
 		}, "io.Reader"},
-		"heartbeat over lease": {func() {
-			middleware.WithLock(byOrder, ok, opts(middleware.FixedLease(time.Second), middleware.Heartbeat(time.Minute))...)
-		}, "Heartbeat"},
 		"Fail without an error": {func() {
 			middleware.WithLock(byOrder, func(order) {}, opts(middleware.OnHeld(middleware.Skip), middleware.OnCompleted(middleware.Fail))...)
 		}, "returns no error"},
@@ -109,26 +106,23 @@ func TestWrongOptions(t *testing.T) {
 		within string
 	}{
 		"nil option":          {[]middleware.Option{ms, nil}, "option 2 is nil"},
-		"nil among Options":   {[]middleware.Option{middleware.Options(ms, nil)}, "option 2 is nil"},
+		"nil in a Group":      {[]middleware.Option{middleware.Group(ms, nil)}, "option 2 is nil"},
 		"Holder(nil)":         {[]middleware.Option{ms, middleware.Holder(nil)}, "Holder(nil)"},
 		"nil store":           {[]middleware.Option{middleware.Store(nil)}, "Store(nil)"},
 		"store of nil":        {[]middleware.Option{middleware.Store((*memstore.Store)(nil))}, "Store(nil)"},
-		"empty table":         {[]middleware.Option{middleware.Table("")}, `Table("")`},
-		"table beside store":  {[]middleware.Option{ms, middleware.Table("locks")}, `Table("locks") and Store`},
-		"store beside table":  {[]middleware.Option{middleware.Table("locks"), ms}, `Table("locks") and Store`},
 		"HoldAtLeast(30)":     {[]middleware.Option{ms, middleware.HoldAtLeast(30)}, "HoldAtLeast(30ns): durations have units, write 30*time.Second"},
 		"Remember(24)":        {[]middleware.Option{ms, middleware.Remember(24)}, "Remember(24ns): durations have units, write 24*time.Hour"},
 		"Remember of seconds": {[]middleware.Option{ms, middleware.Remember(86400)}, "Remember(86.4µs): durations have units"},
 		"Remember of millis":  {[]middleware.Option{ms, middleware.Remember(86_400_000)}, "Remember(86.4ms): durations have units"},
 		"Wait(5)":             {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(5))}, "Wait(5ns): durations have units, write 5*time.Second"},
-		"Lease(30)":           {[]middleware.Option{ms, middleware.FixedLease(30)}, "Lease(30ns): durations have units, write 30*time.Second"},
+		"Engine(nil)":         {[]middleware.Option{ms, middleware.Engine(nil)}, "Engine(nil)"},
 		"Heartbeat(20)":       {[]middleware.Option{ms, middleware.Heartbeat(20)}, "Heartbeat(20ns): durations have units, write 20*time.Second"},
-		"Reserve(500)":        {[]middleware.Option{ms, middleware.Reserve(500)}, "Reserve(500ns): durations have units, write 500*time.Millisecond"},
+		"Reserve(500)":        {[]middleware.Option{ms, engine(func(o *lock.Options) { o.Reserve = 500 })}, "Reserve(500ns): durations have units, write 500*time.Millisecond"},
 		"negative Remember":   {[]middleware.Option{ms, middleware.Remember(-time.Hour)}, "Remember is negative"},
 		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "lambdalock: Wait is negative (-1h0m0s)"},
-		"negative lease":      {[]middleware.Option{ms, middleware.FixedLease(-1)}, "lambdalock: FixedLease is negative"},
-		"CompleteWithin(5)":   {[]middleware.Option{ms, middleware.CompleteWithin(5)}, "CompleteWithin(5ns): durations have units, write 5*time.Second"},
-		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
+		"negative lease":      {[]middleware.Option{ms, fixedLease(-1)}, "FixedLease is negative"},
+		"CompleteWithin(5)":   {[]middleware.Option{ms, engine(func(o *lock.Options) { o.CompleteWithin = 5 })}, "CompleteWithin(5ns): durations have units, write 5*time.Second"},
+		"negative Reserve":    {[]middleware.Option{ms, engine(func(o *lock.Options) { o.Reserve = -1 })}, "Reserve is negative"},
 		"unknown policy":      {[]middleware.Option{ms, middleware.OnHeld(middleware.Policy(7))}, "neither Fail nor Skip"},
 		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
 		"other policy of nil": {[]middleware.Option{ms, middleware.OnCompleted((*middleware.Policy)(nil))}, "OnCompleted(nil)"},
@@ -179,7 +173,7 @@ func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 func TestNilMeansTheDefault(t *testing.T) {
 	t.Parallel()
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()),
-		middleware.Logger(nil), middleware.Observe(nil), middleware.Remember(0), middleware.Reserve(0), middleware.FixedLease(0),
+		middleware.Logger(nil), middleware.Observe(nil), middleware.Remember(0), engine(func(*lock.Options) {}),
 		middleware.Heartbeat(0), middleware.OnHeld(middleware.Wait(0)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

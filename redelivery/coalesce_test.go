@@ -38,7 +38,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 					}
 					whole = true
 					return nil
-				}, middleware.Store(q.store), middleware.FixedLease(timeout), middleware.Logger(discard), middleware.OnHeld(middleware.Coalesce),
+				}, middleware.Store(q.store), middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(timeout) }), middleware.Logger(discard), middleware.OnHeld(middleware.Coalesce),
 					redelivery.SQS(q, &redelivery.Options{DeadLetterQueue: letters, Logger: q.logger}))}
 				q.send(message("early", "", ""))
 				time.AfterFunc(5*time.Second, func() { q.send(message("late", "", "")) })

@@ -296,7 +296,7 @@ func TestRenewedLease(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t)
-				p := q.process(nil, middleware.FixedLease(0), heartbeat)
+				p := q.process(nil, heartbeat)
 				p.warm(c.holds...)
 				free := q.holdWith(lock.Heartbeat(30*time.Second), "customer", 10*time.Minute)
 				time.Sleep(time.Minute)

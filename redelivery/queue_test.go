@@ -117,7 +117,7 @@ func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *proce
 	}
 	own.Logger = q.logger
 	options := append([]middleware.Option{
-		middleware.Store(q.store), middleware.Namespace(namespace), middleware.FixedLease(q.timeout), middleware.Logger(discard),
+		middleware.Store(q.store), middleware.Namespace(namespace), middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(q.timeout) }), middleware.Logger(discard),
 		redelivery.SQS(q, &own),
 	}, more...)
 	return &process{q, middleware.EachSQSMessage(keyfuncs.Func[events.SQSMessage](key), q.handle, options...)}

@@ -67,7 +67,7 @@ func SQS(client Client, o *Options) middleware.Option {
 		r.holds.add(r.HoldTime)
 	}
 	r.Logger = cmp.Or(r.Logger, defaultlog.Logger())
-	return middleware.Options(middleware.Observe(r.holds.observe), middleware.OnFailed(r.redeliver))
+	return middleware.Group(middleware.Observe(r.holds.observe), middleware.OnFailed(r.redeliver))
 }
 
 // redeliverer is what the invocations of one wrapped handler share.

@@ -31,7 +31,7 @@ func Open(ctx context.Context, table string) (*Store, error) {
 		table = os.Getenv(TableVariable)
 	}
 	if table == "" {
-		return nil, &driver.ConfigError{Reason: "no lock table: set the environment variable " + TableVariable + " to the table's name, or use middleware.Table; in a test, use middleware.Store(memstore.New())"}
+		return nil, &driver.ConfigError{Reason: "no lock table: set the environment variable " + TableVariable + " to the table's name, or use middleware.Store(middleware.DefaultStore(table)); in a test, use middleware.Store(memstore.New())"}
 	}
 	client, err := NewClient(ctx)
 	if err != nil {

@@ -174,7 +174,7 @@ var incidents = map[string]incident{
 		_ = run(job{"n", "", func(context.Context) error {
 			time.Sleep(20 * time.Second)
 			return run(job{"n", "", done}) // takes the lock over
-		}}, middleware.FixedLease(10*time.Second))
+		}}, middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(10 * time.Second) }))
 	}, []string{"Lost"}, nil},
 	"the completion fails": {func(_ *testing.T, a *account, run func(job, ...middleware.Option) error) {
 		_ = run(job{"n", "e", func(context.Context) error { a.always(fakedynamo.Deny); return nil }})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -56,7 +57,7 @@ func TestMetrics(t *testing.T) {
 func TestDurations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		wait := f.with(middleware.OnHeld(middleware.Wait(time.Minute)), middleware.FixedLease(10*time.Second))
+		wait := f.with(middleware.OnHeld(middleware.Wait(time.Minute)), middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(10 * time.Second) }))
 		f.die(t, "n")
 		expect.Must(t, middleware.WithLock(keyfuncs.Static("n"), func(context.Context) error { time.Sleep(2 * time.Second); return nil }, wait...)(t.Context()))
 		var all metricdata.ResourceMetrics

@@ -83,7 +83,7 @@ func Observe(o *Options) middleware.Option {
 	}
 	const scope = "github.com/lambdalock/lambdalock/telemetry/otellock"
 	m, t := newMeters(given.MeterProvider.Meter(scope)), tracer{given.TracerProvider.Tracer(scope)}
-	return middleware.Options(middleware.Holder(describe), middleware.Observe(func(ctx context.Context, o lock.Observation) {
+	return middleware.Group(middleware.Holder(describe), middleware.Observe(func(ctx context.Context, o lock.Observation) {
 		attributes := attributesOf(o)
 		m.record(ctx, o, attributes)
 		t.span(ctx, o, attributes)

@@ -18,6 +18,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 	"github.com/lambdalock/lambdalock/telemetry/otellock"
@@ -92,7 +93,7 @@ func (f *fixture) die(t *testing.T, name string) (run trace.SpanContext) {
 	f.store.Always(fault.Release, fault.DropBefore)
 	defer f.store.Always(fault.Release, fault.None)
 	h := middleware.WithLock(keyfuncs.Static(name), func(context.Context) error { return nil },
-		f.with(middleware.FixedLease(10*time.Second), middleware.CompleteWithin(time.Millisecond))...)
+		f.with(middleware.Engine(func(o *lock.Options) { o.Lease, o.CompleteWithin = lock.FixedLease(10*time.Second), time.Millisecond }))...)
 	_ = h(ctx)
 	f.spans()
 	if _, values := measured(t, f.reader); values["lambdalock.acquire.duration"] != 1 {

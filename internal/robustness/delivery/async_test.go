@@ -84,7 +84,7 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 			object := keyed(w, keyfuncs.S3Object, first)
 			both := keyfuncs.All(object, keyed(w, keyfuncs.EventFrom(keyfuncs.ByField(owner), keyfuncs.S3Object), first))
 			// If one row is not completed, the other must not have forgotten the event.
-			return decoding(middleware.WithLocks(both, whole, append(o, middleware.RememberEvents(100))...))
+			return decoding(middleware.WithLocks(both, whole, append(o, rememberEvents(100))...))
 		case nestedLocks:
 			inner := middleware.WithLock(keyfuncs.ByField(owner), whole, o...)
 			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), inner, o...))

@@ -130,11 +130,11 @@ func playMerged(t *testing.T, seed uint64, ordered string, note func(string)) me
 func (m *merged) draw() {
 	m.options = []middleware.Option{
 		middleware.Namespace(namespace), middleware.Logger(quietly), middleware.OnHeld(middleware.Coalesce),
-		middleware.Concurrency(1 + m.roll(8)), middleware.RememberEvents(m.roll(30)),
+		middleware.Concurrency(1 + m.roll(8)), rememberEvents(m.roll(30)),
 	}
 	switch m.roll(4) {
 	case 0:
-		m.options = append(m.options, middleware.FixedLease(mergedTimeout+5*time.Second))
+		m.options = append(m.options, fixedLease(mergedTimeout+5*time.Second))
 	case 1:
 		m.options = append(m.options, middleware.Heartbeat(4*time.Second))
 	}

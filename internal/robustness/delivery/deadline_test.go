@@ -146,14 +146,15 @@ func (o *outage) client(id uint64) *client {
 	case 0:
 		options = append(options, middleware.Heartbeat([]time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second}[random.IntN(3)]))
 	case 1:
-		options = append(options, middleware.FixedLease([]time.Duration{3 * time.Second, 10 * time.Second, time.Minute}[random.IntN(3)]))
+		options = append(options, fixedLease([]time.Duration{3 * time.Second, 10 * time.Second, time.Minute}[random.IntN(3)]))
 	}
 	if random.IntN(3) == 0 {
 		c.reserve = []time.Duration{20 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second}[random.IntN(3)]
-		options = append(options, middleware.Reserve(c.reserve))
+		options = append(options, middleware.Engine(func(o *lock.Options) { o.Reserve = c.reserve }))
 	}
 	if random.IntN(3) == 0 {
-		options = append(options, middleware.CompleteWithin(time.Duration(1+random.IntN(20))*time.Second))
+		within := time.Duration(1+random.IntN(20)) * time.Second
+		options = append(options, middleware.Engine(func(o *lock.Options) { o.CompleteWithin = within }))
 	}
 	held := middleware.OnHeld(middleware.Fail)
 	if random.IntN(2) == 0 {

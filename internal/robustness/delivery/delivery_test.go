@@ -62,7 +62,7 @@ var long = []source{
 	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, perCustomer, waits5s) }},
 	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 600, orderID) }},
 	{"SQSFIFO", false, inMemory, func(w *world) drainer { return newFIFO(w, 1600, messageID) }},
-	{"SQSFIFOByBody", false, inMemory, func(w *world) drainer { return newFIFO(w, 600, orderID, middleware.RememberEvents(100)) }},
+	{"SQSFIFOByBody", false, inMemory, func(w *world) drainer { return newFIFO(w, 600, orderID, rememberEvents(100)) }},
 	{"S3", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, eachRecord) }},
 	{"S3WithLock", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, wholeEvent, waits5s) }},
 	{"S3Latest", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, latestOnly) }},

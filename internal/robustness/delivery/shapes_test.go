@@ -64,6 +64,14 @@ var shapes = []struct {
 	}},
 }
 
+func fixedLease(d time.Duration) middleware.Option {
+	return middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(d) })
+}
+
+func rememberEvents(n int) middleware.Option {
+	return middleware.Engine(func(o *lock.Options) { o.RememberEvents = n })
+}
+
 func byJob(_ context.Context, j job) (lock.Key, error) {
 	return lock.Key{Name: j.Name, Event: j.ID}, nil
 }
