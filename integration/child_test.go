@@ -30,7 +30,6 @@ var roles = map[string]func(task) error{
 	"limited": contendLimited,
 	"outlive": outlive,
 	"peer":    playPeer,
-	"resume":  resume,
 	"serve":   serve,
 	"several": contendSeveral,
 	"work":    work,
@@ -44,10 +43,9 @@ type task struct {
 	Seed    uint64 // of the faults
 	Key     lock.Key
 	Options childOptions
-	Turns   int         // of a contender
-	Waiters int         // its goroutines
-	Names   int         // that it contends for
-	Handle  lock.Ticket // to resume
+	Turns   int // of a contender
+	Waiters int // its goroutines
+	Names   int // that it contends for
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.

@@ -20,7 +20,7 @@ import (
 func TestRequests(t *testing.T) {
 	tests := map[string]func(*counter){
 		"lock": countLock, "payload": countPayload, "several": countSeveral,
-		"limit": countLimit, "hand-over": countHandOver, "transaction": countTransaction,
+		"limit": countLimit, "transaction": countTransaction,
 	}
 	for _, backend := range tableServers {
 		t.Run(backend.name, func(t *testing.T) {
@@ -129,24 +129,6 @@ func countLimit(c *counter) {
 	}
 	_, err := locker.AcquireOneOf(c.Context(), c.name, limit)
 	c.sends(limit, "all slots are held", err, lock.ErrHeld)
-}
-
-func countHandOver(c *counter) {
-	locker, key := c.locker(lock.Options{}), lock.Key{Name: c.name, Event: "e1"}
-	lk, err := locker.Acquire(c.Context(), key)
-	c.sends(1, "acquire", err, nil)
-	handle, err := lk.HandOver(c.Context(), 5*time.Minute)
-	c.sends(1, "hand over", err, nil)
-	c.sends(0, "the end of the first step", lk.Complete(), nil)
-	resumed, err := locker.Resume(c.Context(), handle)
-	c.sends(1, "resume", err, nil)
-	other := handle
-	other.Name += "/other"
-	_, err = locker.Resume(c.Context(), other)
-	c.sends(1, "another name in the handle", err, lock.ErrLost)
-	c.sends(1, "complete", resumed.Complete(), nil)
-	_, err = locker.Resume(c.Context(), handle)
-	c.sends(1, "a completed handle", err, lock.ErrCompleted)
 }
 
 func countTransaction(c *counter) {

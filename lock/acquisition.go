@@ -187,7 +187,7 @@ func (a *acquisition) prepare() error {
 		Order:  a.key.Order,
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
-	a.claim.Token = newToken(a.clock, a.claim.Event, a.claim.Order, a.locker.opts.Remember)
+	a.claim.Token = a.clock.Text()
 	if a.locker.opts.Coalesce {
 		if a.key.Event == "" {
 			return &NoKeyError{Field: "Event", Reason: "is empty, and with Coalesce every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
@@ -322,15 +322,9 @@ func (a *acquisition) completedError() error {
 			return &PayloadMismatchError{Key: a.key}
 		}
 	}
-	return completedError(a.key, &a.row, a.claim.Event)
-}
-
-// completedError returns the error for an event that the row remembers, as it
-// is stored, with its result if that is kept.
-func completedError(key Key, row *driver.Row, event string) error {
-	e := &CompletedError{Key: key}
-	if row.Memory.Result.Event == event {
-		e.Result = row.Memory.Result.Body
+	e := &CompletedError{Key: a.key}
+	if r := a.row.Memory.Result; r.Event == a.claim.Event {
+		e.Result = r.Body
 	}
 	return e
 }

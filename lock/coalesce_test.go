@@ -453,12 +453,6 @@ func TestCoalesceRefuses(t *testing.T) {
 			_, err := l.AcquireAll(t.Context(), event("e1"))
 			return err
 		}},
-		"a hand-over": {store: memstore.New(), options: coalescing, want: "handed over", use: func(t *testing.T, l *lock.Locker) error {
-			return l.Do(t.Context(), event("e1"), func(ctx context.Context) error {
-				_, err := lock.HandOver(ctx, time.Hour)
-				return err
-			})
-		}},
 		"a transaction": {store: memstore.New(), options: coalescing, want: "transaction", use: func(t *testing.T, l *lock.Locker) error {
 			return l.Do(t.Context(), event("e1"), func(ctx context.Context) error {
 				held, _ := driver.FromContext(ctx)

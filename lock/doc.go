@@ -10,9 +10,8 @@
 // know that it has lost the lock: pass [Lease.Fence] to the database that you
 // write to, so that it can refuse such a holder.
 //
-// [Locker.AcquireAll] takes several locks together, [Locker.AcquireOneOf] lets
-// several share a name, and [Lock.HandOver] passes a lock on to another
-// process.
+// [Locker.AcquireAll] takes several locks together, and [Locker.AcquireOneOf]
+// lets several share a name.
 //
 // Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
 // ([*PayloadMismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,7 +19,7 @@ import (
 )
 
 // ends is a simulated history in which locks end in every way: by transactions,
-// by several goroutines at the same time, and in other invocations.
+// by several goroutines at the same time, and with their process.
 type ends struct {
 	t     *testing.T
 	seed  uint64
@@ -112,7 +111,7 @@ func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
 	if counts["histories"] < 10 {
 		return
 	}
-	for _, what := range []string{"transaction", "declined", "handed over", "resumed", "left"} {
+	for _, what := range []string{"transaction", "declined", "killed"} {
 		if counts[what] == 0 {
 			t.Errorf("none was %s", what)
 		}
@@ -211,11 +210,11 @@ func (sim *ends) invoke(random *rand.Rand) {
 	if err != nil {
 		return
 	}
-	sim.work(random, p.clock, lk, key, lk.Lease().Fence)
+	sim.work(random, p.clock, lk, key)
 }
 
 // work works and then ends the lock in some way.
-func (sim *ends) work(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key lock.Key, fence int64) {
+func (sim *ends) work(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key lock.Key) {
 	start := time.Now()
 	sim.mu.Lock()
 	if sim.completed[key] || sim.applied[key] > 0 {
@@ -224,24 +223,23 @@ func (sim *ends) work(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key l
 	sim.mu.Unlock()
 	_ = c.Sleep(lk.Context(), time.Duration(random.IntN(4000))*time.Millisecond)
 	sim.mu.Lock()
-	sim.runs = append(sim.runs, run{key.Name, fence, start, time.Now()})
+	sim.runs = append(sim.runs, run{key.Name, lk.Lease().Fence, start, time.Now()})
 	sim.mu.Unlock()
-	switch random.IntN(7) {
+	switch random.IntN(5) {
 	case 0:
 		_ = lk.Release()
 	case 1:
 		sim.completes(key, lk.Complete())
 	case 2, 3:
 		if random.IntN(2) == 0 {
-			end := []func(){func() { _ = lk.Release() }, func() { lk.Leave() }}[random.IntN(2)]
+			end := []func(){func() { _ = lk.Release() }, lk.Kill}[random.IntN(2)]
 			sim.after(random, 0, 1500*time.Millisecond, end)
 		}
 		sim.transact(random, c, lk, key)
 		_ = lk.Release()
-	case 4, 5:
-		sim.handOver(random, lk, key, fence)
-	case 6:
-		lk.Leave() // as if the process had died
+	default:
+		lk.Kill()
+		sim.count("killed")
 	}
 	_ = lk.Release()
 	if lk.Context().Err() == nil {
@@ -281,48 +279,4 @@ func (sim *ends) transact(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, k
 	if sim.applied[key] > 0 && errors.As(err, new(*lock.LostError)) && !errors.As(err, new(*lock.StoreError)) {
 		sim.t.Errorf("seed %d: the transaction of %v was applied, but the error is %v", sim.seed, key, err)
 	}
-}
-
-// handOver hands the lock over to an invocation that begins soon, or never.
-func (sim *ends) handOver(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int64) {
-	h, err := lk.HandOver(context.Background(), time.Duration(4+random.IntN(6))*time.Second)
-	if err != nil {
-		return
-	}
-	if err := lk.Complete(); err != nil {
-		sim.t.Errorf("seed %d: Complete after HandOver: %v", sim.seed, err)
-	}
-	sim.count("handed over")
-	sim.resumeLater(random, h, key, fence)
-}
-
-func (sim *ends) resumeLater(random *rand.Rand, h lock.Ticket, key lock.Key, fence int64) {
-	b, err := json.Marshal(h)
-	if err != nil {
-		sim.t.Error(err)
-	}
-	own := rand.New(rand.NewPCG(random.Uint64(), 1))
-	sim.after(own, 0, 9*time.Second, func() {
-		var h lock.Ticket
-		if err := json.Unmarshal(b, &h); err != nil {
-			sim.t.Error(err)
-		}
-		p, ctx, cancel := sim.process(own)
-		defer cancel()
-		lk, err := p.Resume(ctx, h)
-		if err != nil {
-			return
-		}
-		sim.count("resumed")
-		if lk.Lease().Fence < fence { // it may be higher: a late copy of the claim raises it too
-			sim.t.Errorf("seed %d: fence %d has become %d", sim.seed, fence, lk.Lease().Fence)
-		}
-		if own.IntN(4) == 0 {
-			lk.Leave()
-			sim.count("left")
-			sim.resumeLater(own, h, key, fence)
-			return
-		}
-		sim.work(own, p.clock, lk, key, fence)
-	})
 }

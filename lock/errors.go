@@ -21,8 +21,8 @@ var (
 	// ErrLost says that the lease ended, or was taken over, before the work ended.
 	// [*LostError] has the details.
 	ErrLost = errors.New("lambdalock: lost")
-	// ErrReleased says that [Lock.Complete] was called after [Lock.Release] or
-	// [Lock.Leave]. The event does not count as completed and will run again.
+	// ErrReleased says that [Lock.Complete] was called after [Lock.Release]. The
+	// event does not count as completed and will run again.
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
 )
 

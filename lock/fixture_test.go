@@ -120,5 +120,6 @@ var discard = slog.New(slog.DiscardHandler)
 func nothing(context.Context) error { return nil }
 
 func isHeld(err error) bool       { return errors.Is(err, lock.ErrHeld) }
+func isLost(err error) bool       { return errors.Is(err, lock.ErrLost) }
 func isCompleted(err error) bool  { return errors.Is(err, lock.ErrCompleted) }
 func isStoreError(err error) bool { return errors.As(err, new(*lock.StoreError)) }

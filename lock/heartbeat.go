@@ -27,7 +27,6 @@ type heartbeat struct {
 	lose     context.CancelCauseFunc            // ends the work
 	overtime clock.Timer                        // begins the heartbeat; nil: it begins with the work
 	watch    clock.Timer                        // calls lose if the goroutine is stuck; nil if overtime is not
-	last     clock.Timer                        // calls lose once the lock is handed over; nil before that
 	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
 	panicked any                                // by an observer or a log handler; known once done is closed
 	telling  atomic.Bool                        // one of them is running
@@ -99,17 +98,6 @@ func (h *heartbeat) join() {
 			}
 		}
 	}
-}
-
-// stopForGood stops the heartbeat. As no one renews the lease any more, the
-// work must end before it does.
-func (l *Lock) stopForGood() {
-	l.beat.stop()
-	end := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
-	if l.beat.last != nil {
-		l.beat.last.Stop()
-	}
-	l.beat.last = l.clock.AfterFunc(end.Sub(l.wall()), func() { l.beat.lose(l.lostError()) })
 }
 
 // raise repeats the panic of an observer on the caller's goroutine. On the
@@ -272,40 +260,19 @@ func (l *Lock) hasEnded(ctx context.Context) bool {
 // returns the number of requests. The time now is l.wall's, limit is not.
 func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Duration) (bool, int, error) {
 	until := later(now.Add(lease), time.UnixMicro(l.until.Load()))
+	renewal := driver.Renewal{Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: until, DeleteAfter: keepHeld(until)}
 	r := retries{locker: l.locker, clock: l.clock, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
-		_, ok, err := l.renewOnce(ctx, &r, now, &until)
+		row, ok, err := l.locker.store.Renew(ctx, &renewal)
+		if err == nil && !ok && row.Token == renewal.Token && !row.Until.Before(until) {
+			until, ok = row.Until, true // a copy of a request of this lock came first
+		}
 		return ok, err
 	})
 	if ok {
-		l.confirm(until)
+		l.until.Store(until.UnixMicro())
 	}
 	return ok, r.sent, err
-}
-
-// renewOnce is one attempt. If the row is ours with a later end, a copy of a
-// request of this lock came first. Otherwise that end is by the clock of
-// another process that resumed the lock, and says nothing until it is moved:
-// then renewOnce asks for one after it, and again if others have moved the end
-// meanwhile. So until may become later.
-func (l *Lock) renewOnce(ctx context.Context, r *retries, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
-	for asked := range 4 {
-		if asked > 0 {
-			r.sent++
-		}
-		raise(&l.asked, until.UnixMicro())
-		row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: *until, DeleteAfter: keepHeld(*until),
-		})
-		if ok || err != nil || row.Token != l.claim.Token || row.Until.Before(*until) {
-			break
-		}
-		if *until = row.Until; until.UnixMicro() <= l.asked.Load() {
-			return row, true, nil
-		}
-		*until = until.Add(time.Microsecond)
-	}
-	return row, ok, err
 }
 
 var errOutlived = errors.New("still running after its context has ended; its lease is renewed for as long as it runs: let the work return when its context ends")

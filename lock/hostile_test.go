@@ -91,11 +91,6 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 		held, _ := driver.FromContext(ctx)
 		said.Error(held.CompleteWith(t.Context(), nil, store.Settle))
 	}
-	handOver := func(ctx context.Context) lock.Ticket {
-		h, err := lock.HandOver(ctx, 20*time.Second)
-		said.Error(err)
-		return h
-	}
 	l := locker(store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: 3 * time.Second})
 	said.Error(oneOf{locker(store, lock.Options{}), 2}.Do(t.Context(), key, nothing))
 	said.Error(locker(newerRow{store}, lock.Options{}).Do(t.Context(), key, nothing))
@@ -103,23 +98,13 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	handOver(set.Context())
 	transact(set.Context())
 	said.Error(l.Do(t.Context(), key, nothing)) // waits in vain
 	said.Error(set.Release())
 
 	lk := must(l.Acquire(t.Context(), key))
-	h := handOver(lk.Context())
-	transact(lk.Context())
-	said.Error(lk.Complete())
-	edited := h
-	edited.Event = "another"
-	_, err = l.Resume(t.Context(), edited)
-	said.Error(err)
-	lk = must(l.Resume(t.Context(), h))
 	said.Error(lk.Release())
-	_, err = l.Resume(t.Context(), h)
-	said.Error(err)
+	said.Error(lk.Complete())
 	lk = must(l.Acquire(t.Context(), lock.Key{Name: key.Name}))
 	said.Error(lk.Complete())
 	transact(lk.Context()) // of a lock that has ended

@@ -19,8 +19,6 @@ func TestLockEndsInsideAnObserver(t *testing.T) { // F48
 	ends := map[string]func(*lock.Lock){
 		"Release":  func(lk *lock.Lock) { _ = lk.Release() },
 		"Complete": func(lk *lock.Lock) { _ = lk.Complete() },
-		"Leave":    func(lk *lock.Lock) { lk.Leave() },
-		"HandOver": func(lk *lock.Lock) { _, _ = lk.HandOver(context.Background(), 5*time.Second) },
 	}
 	for name, end := range ends {
 		for at, faulty := range map[lock.Outcome]fault.Fault{lock.OutcomeRenewed: fault.None, lock.OutcomeStoreFailed: fault.Deny, lock.OutcomeLost: fault.DropBefore} {
@@ -60,7 +58,6 @@ func TestLockEndsInsideAnObserver(t *testing.T) { // F48
 						}
 						<-ended
 						_ = lk.Release()
-						time.Sleep(15 * time.Second) // as long as a lease that was handed over or left lasts
 						f.wantFree("after the end")
 					})
 				})

@@ -215,3 +215,55 @@ func TestRetriesAreIdentical(t *testing.T) { // F3
 		}
 	})
 }
+
+// TestLateClaimMovesTheEnd: a copy of the claim, dated later, came before a
+// renewal that asks for less. The heartbeat takes over that end.
+func TestLateClaimMovesTheEnd(t *testing.T) { // F3, F4
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+			later := *r
+			later.Until = r.Until.Add(2 * time.Second)
+			if _, ok, err := store.Renew(ctx, &later); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			return store.Renew(ctx, r)
+		}}
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+		time.Sleep(4 * time.Second)
+		if got, want := lk.Lease().Until, f.row().Until; !got.Equal(want) || lk.Context().Err() != nil {
+			t.Errorf("the lease is said to end at %v, and ends at %v; the work: %v", got, want, context.Cause(lk.Context()))
+		}
+		expect.OK(t, lk.Complete())
+	})
+}
+
+// TestHeartbeatAfterClockSetBack: the clock was set back while the lock was
+// waited for, so that its lease ends later than a renewal would ask. A store
+// that tells nothing of a refusal is not asked for less.
+func TestHeartbeatAfterClockSetBack(t *testing.T) { // F14, F58
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		store := f.faulty.Store
+		f.faulty.Store = fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+			row, ok, err := store.Renew(ctx, r)
+			if !ok {
+				row = driver.Row{Untold: true}
+			}
+			return row, ok, err
+		}}
+		first := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), resource)
+		process := skewed(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute}), 0)
+		time.AfterFunc(5*time.Second, func() {
+			process.clock.Step(-time.Minute)
+			_ = first.Release()
+		})
+		lk := expect.Value(process.Acquire(t.Context(), event("e1")))(t)
+		time.Sleep(2 * time.Minute)
+		if lk.Context().Err() != nil {
+			t.Errorf("the work has ended: %v", context.Cause(lk.Context()))
+		}
+		expect.OK(t, lk.Complete())
+	})
+}

@@ -254,32 +254,8 @@ func TestNestedLimited(t *testing.T) { // F33
 	}
 }
 
-// TestLimitedHandOver shows that a slot can be handed over, and keeps the name
-// that the caller gave it.
-func TestLimitedHandOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		l := f.limited(2, lock.Options{Lease: lock.FixedLease(time.Minute)})
-		for _, lk := range f.holdAll(l, 2) { // both slots
-			h := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
-			resumed := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Resume(t.Context(), h))(t)
-			if got := resumed.Lease().Key; got != resource {
-				t.Errorf("the key is %+v", got)
-			}
-			for _, limit := range []int{0, 2} {
-				if _, err := f.limited(limit, lock.Options{}).Acquire(resumed.Context(), resource); !errors.As(err, new(*lock.ConfigError)) {
-					t.Errorf("inside it, with limit %d: %v", limit, err)
-				}
-			}
-			f.wantFull(l)
-			expect.OK(t, resumed.Release())
-			f.hold(l)
-		}
-	})
-}
-
-// TestLimitedNameWithAColon shows that a nested call and a resumed lock know
-// the whole name of a slot, although its row has a colon of its own.
+// TestLimitedNameWithAColon shows that a nested call knows the whole name of a
+// slot, although its row has a colon of its own.
 func TestLimitedNameWithAColon(t *testing.T) { // F33
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -289,9 +265,6 @@ func TestLimitedNameWithAColon(t *testing.T) { // F33
 			lk := f.mustAcquire(l, key)
 			if _, err := l.Acquire(lk.Context(), key); !errors.As(err, new(*lock.ConfigError)) {
 				t.Errorf("inside it: %v", err)
-			}
-			if got := f.resume(l, t.Context(), f.handOver(lk, time.Minute)).Lease().Key; got != key {
-				t.Errorf("the key is %+v", got)
 			}
 		}
 	})

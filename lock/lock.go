@@ -12,22 +12,20 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Lock is a lock that was acquired or resumed. End it with [Lock.Complete],
-// [Lock.Release] or [Lock.Leave]; only the first call counts.
+// Lock is a lock that was acquired. End it with [Lock.Complete] or
+// [Lock.Release]; only the first call counts.
 type Lock struct {
-	locker   *Locker
-	ctx      context.Context // the caller's
-	clock    clock.Clock
-	outer    *Lock  // under which this one was acquired; nil: none
-	set      *Locks // with which it was acquired, and is ended; nil: none
-	key      Key
-	remember time.Duration // Options.Remember of the Locker that acquired the lock
-	claim    driver.Claim
-	row      driver.Row // as it was acquired
-	timing   timing
-	decided  time.Time
-	until    atomic.Int64 // microseconds: end of the lease as last confirmed
-	asked    atomic.Int64 // microseconds: the latest end that this process has asked for
+	locker  *Locker
+	ctx     context.Context // the caller's
+	clock   clock.Clock
+	outer   *Lock  // under which this one was acquired; nil: none
+	set     *Locks // with which it was acquired, and is ended; nil: none
+	key     Key
+	claim   driver.Claim
+	row     driver.Row // as it was acquired
+	timing  timing
+	decided time.Time
+	until   atomic.Int64 // microseconds: end of the lease as last confirmed
 	// unreported is the number of requests that no observation counts, such as
 	// those of a renewal that the end of the lock interrupts.
 	unreported atomic.Int64
@@ -44,10 +42,9 @@ type Lock struct {
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil with a fixed lease
 
-	settling   chan struct{} // has an element until it is known whether an attempt to end the lock did so
-	ending     atomic.Int32  // how the lock ended or is being ended; 0 before that
-	outcome    error         // of that
-	handedOver bool          // the receiver of the ticket ends the lock
+	settling chan struct{} // has an element until it is known whether an attempt to end the lock did so
+	ending   atomic.Int32  // how the lock ended or is being ended; 0 before that
+	outcome  error         // of that
 }
 
 // How a lock ends.
@@ -55,13 +52,12 @@ const (
 	completed = iota + 1
 	released
 	tentative // completed, unless it is refused for a reason that lets the lock go on
-	left      // held for those who have the ticket
 )
 
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
 		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		remember: a.locker.opts.Remember, decided: a.decided, settling: make(chan struct{}, 1),
+		decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.
@@ -69,7 +65,6 @@ func (a *acquisition) newLock() *Lock {
 		l.claim.Until = l.row.Until
 	}
 	l.until.Store(l.claim.Until.UnixMicro())
-	l.asked.Store(a.claim.Until.UnixMicro())
 	l.startTime(a.dated)
 	return l
 }
@@ -178,19 +173,6 @@ func (l *Lock) Context() context.Context { return l.work }
 // Lease returns the lease with its present end.
 func (l *Lock) Lease() Lease {
 	return Lease{Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load())}
-}
-
-// confirm notes that the lease lasts until end, or longer if that was confirmed
-// before: the requests of a heartbeat and of HandOver may overlap.
-func (l *Lock) confirm(end time.Time) { raise(&l.until, end.UnixMicro()) }
-
-// raise sets v to n unless it is higher already.
-func raise(v *atomic.Int64, n int64) {
-	for {
-		if known := v.Load(); n <= known || v.CompareAndSwap(known, n) {
-			return
-		}
-	}
 }
 
 func (l *Lock) lostError() *LostError {

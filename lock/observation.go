@@ -26,8 +26,6 @@ const (
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
 	OutcomeRenewed          Outcome = "renewed"           // debug; with an Err, because the work has outlived its context: warn
-	OutcomeHandedOver       Outcome = "handed_over"       // to another invocation: info
-	OutcomeResumed          Outcome = "resumed"           // after it was handed over: info
 	OutcomeLost             Outcome = "lost"              // another handler may have worked at the same time: error
 	OutcomeReleased         Outcome = "released"          // debug
 	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work succeeded, but the event could not be completed: error
@@ -41,7 +39,7 @@ func (o Outcome) level() slog.Level {
 	switch o {
 	case OutcomeAcquired, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
-	case OutcomeHeld, OutcomeCoalesced, OutcomeOwed, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
+	case OutcomeHeld, OutcomeCoalesced, OutcomeOwed, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten:
 		return slog.LevelInfo
 	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError
@@ -53,9 +51,9 @@ func (o Outcome) level() slog.Level {
 // zero.
 type Observation struct {
 	Outcome Outcome
-	// Op is the operation that ended with the outcome: acquire, renew, complete,
-	// release, hand over or resume. Empty: none did; the outcome tells more about
-	// one that another observation reports, or is one of package middleware.
+	// Op is the operation that ended with the outcome: acquire, renew, complete or
+	// release. Empty: none did; the outcome tells more about one that another
+	// observation reports, or is one of package middleware.
 	Op        string
 	Namespace string    // of the lock
 	Store     string    // as in [StoreError]; empty if the store has no String method
@@ -167,19 +165,6 @@ func (l *Lock) observeBeside(outcome Outcome, s *settlement, err error) {
 		o.Forgotten = s.forgotten
 	}
 	l.locker.report(l.ctx, o)
-}
-
-// observeHandOver reports outcome, or what err says.
-func (l *Lock) observeHandOver(ctx context.Context, op string, outcome Outcome, began time.Time, requests int, err error) {
-	if err != nil {
-		outcome = outcomeOf(err)
-	}
-	if l.locker.silent(ctx, outcome) {
-		return
-	}
-	o := l.observation(outcome, began, requests, err)
-	o.Op = op
-	l.locker.report(ctx, o)
 }
 
 // observation returns what all outcomes of an acquired lock have.

@@ -76,19 +76,6 @@ func TestEveryRequestIsObserved(t *testing.T) {
 				_ = lk.Release()
 			}
 		},
-		"handed over": func(t *testing.T, f *fixture) {
-			lk := held(f)
-			ticket := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
-			resumed := expect.Value(f.locker(lock.Options{}).Resume(t.Context(), ticket))(t)
-			_ = resumed.Complete()
-		},
-		"resumed after others have moved its end": func(t *testing.T, f *fixture) {
-			ticket := expect.Value(held(f).HandOver(t.Context(), time.Minute))(t)
-			for _, lease := range []time.Duration{time.Hour, 10 * time.Second} {
-				resumed := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(lease)}).Resume(t.Context(), ticket))(t)
-				resumed.Leave()
-			}
-		},
 		"a transaction that is declined": func(t *testing.T, f *fixture) {
 			lk := held(f)
 			declined := &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
@@ -157,14 +144,11 @@ func TestObservationsNameTheOperation(t *testing.T) {
 		lk := acquire(event("e1"))
 		_, _ = l.Acquire(t.Context(), event("e2"))
 		time.Sleep(11 * time.Second)
-		ticket := expect.Value(lk.HandOver(t.Context(), time.Minute))(t)
-		resumed := expect.Value(l.Resume(t.Context(), ticket))(t)
-		_ = resumed.CompleteWith(make([]byte, 400<<10))
+		_ = lk.CompleteWith(make([]byte, 400<<10))
 		_ = acquire(event("e2")).Release()
 		_ = acquire(resource).Complete()
 		want := []string{
-			"acquire: acquired", "acquire: held", "renew: renewed", "hand over: handed_over", "resume: resumed",
-			"complete: released", ": result_dropped", "acquire: acquired", "release: released", "acquire: acquired", "release: released",
+			"acquire: acquired", "acquire: held", "renew: renewed", "complete: released", ": result_dropped", "acquire: acquired", "release: released", "acquire: acquired", "release: released",
 		}
 		if !slices.Equal(seen, want) {
 			t.Errorf("observed %q\nwant %q", seen, want)

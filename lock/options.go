@@ -53,8 +53,7 @@ type Options struct {
 	// After any error of Complete, let the source deliver the holder's event again:
 	// a coalesced event is lost only if the holder's is. Every key needs an Event.
 	// If only one of the two Lockers has Coalesce, the event is refused as usual.
-	// Not together with MaxWait, several keys, [Lock.HandOver] or
-	// transactions.
+	// Not together with MaxWait, several keys or transactions.
 	//
 	// The holder begins its last run when less time is left than three runs take,
 	// and after 15 minutes at the latest; those who come then are refused. A Locker

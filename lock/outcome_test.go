@@ -255,7 +255,7 @@ func TestObservations(t *testing.T) { // F30
 			return lock.Observation{}
 		}
 		dead := f.mustAcquire(named("dead", lock.Options{Lease: lock.FixedLease(3 * time.Second)}), event("e1"))
-		dead.Leave()
+		dead.Kill()
 		time.Sleep(4 * time.Second)
 		lk := f.mustAcquire(named("heir", lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
 		if o := last(lock.OutcomeTakenOver); o.Holder != "dead" {

@@ -48,30 +48,6 @@ var untilDeadlines = map[string]func(context.Context, *fixture, onClock) (held, 
 		inner, err := l.Acquire(outer.Context(), event("e1"))
 		return nested{inner, outer}, err
 	},
-	"a resumed lock": func(ctx context.Context, f *fixture, l onClock) (held, error) {
-		before, err := l.Acquire(ctx, event("e1"))
-		if err != nil {
-			return nil, err
-		}
-		ticket, err := before.HandOver(ctx, 10*time.Second)
-		if err != nil {
-			return nil, err
-		}
-		_ = before.Complete()
-		return l.Resume(ctx, ticket)
-	},
-	"a ticket for longer": func(ctx context.Context, f *fixture, l onClock) (held, error) {
-		before, err := l.Acquire(ctx, event("e1"))
-		if err != nil {
-			return nil, err
-		}
-		ticket, err := before.HandOver(ctx, 2*time.Minute)
-		if err != nil {
-			return nil, err
-		}
-		_ = before.Complete()
-		return l.Resume(ctx, ticket)
-	},
 }
 
 type nested struct {
@@ -186,7 +162,7 @@ func TestKilledAtItsDeadline(t *testing.T) { // F16, F19
 					lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
 					deadline, _ := ctx.Deadline()
 					time.Sleep(time.Until(deadline.Add(late)))
-					lk.Leave() // a process that is gone renews nothing either
+					lk.Kill()
 					if n := f.faulty.Requests(fault.Renew); n != 1 {
 						t.Errorf("%d renewals, want 1", n)
 					}

@@ -62,7 +62,7 @@ func TestRetryAfterTimeout(t *testing.T) { // F19
 		l := newLocker(t, store, untilDeadline)
 		lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 		<-ctx.Done()
-		lk.Leave() // the process is killed
+		lk.Kill()
 		killed := time.Now()
 		if err := l.Do(t.Context(), event("e1"), nothing); !isHeld(err) {
 			t.Errorf("at the deadline: %v, want held", err)
@@ -193,7 +193,7 @@ func TestHeartbeatEndsWithItsWork(t *testing.T) { // F17, F18, F20
 		},
 		"left without an unlock": func(_ *renewals, l *lock.Locker) {
 			if lk, err := l.Acquire(context.Background(), resource); err == nil {
-				lk.Leave()
+				lk.Kill()
 				time.Sleep(12 * time.Second) // to the end of the lease
 			}
 		},
@@ -233,7 +233,7 @@ func TestHeartbeatEndsWithItsWork(t *testing.T) { // F17, F18, F20
 			if n := store.sent.Load(); n != 1 {
 				t.Errorf("%d renewals of a lock that is lost, want the one that found out", n)
 			}
-			lk.Leave()
+			_ = lk.Release()
 		})
 	})
 }
@@ -255,7 +255,7 @@ func TestWaiterNeedsNoWholeLease(t *testing.T) { // F19, F38
 				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 				defer cancel()
 				dead := expect.Value(newLocker(t, store, untilDeadline).Acquire(ctx, resource))(t)
-				dead.Leave()
+				dead.Kill()
 				time.Sleep(c.asks)
 				began := time.Now()
 				o := untilDeadline

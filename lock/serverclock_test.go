@@ -4,11 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/robustness/expect"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
@@ -126,34 +123,6 @@ func (s *serverClock) Mark(ctx context.Context, m *driver.Mark) (driver.Row, boo
 	row, _ := s.seen(m.Name, m.Token, s.now())
 	ok := row.Mark(m)
 	return row.Row, ok, nil
-}
-
-// TestHandOverOnServerClock checks that the times of a hand-over and of a step
-// that resumes it are a length for such a store, whatever their clocks say.
-func TestHandOverOnServerClock(t *testing.T) { // F14
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Store = newServerClock(func() time.Time { return time.Now().Add(-24 * time.Hour) })
-		locker := func(ahead time.Duration) locker { return skewed(f.locker(lock.Options{}), ahead) }
-		lk := expect.Value(locker(-time.Hour).Acquire(t.Context(), resource))(t)
-		handle := expect.Value(lk.HandOver(t.Context(), 10*time.Minute))(t)
-		time.Sleep(10*time.Minute - time.Second)
-		if _, err := locker(0).Acquire(t.Context(), resource); !isHeld(err) {
-			t.Fatalf("got %v before the lease ended, want a *HeldError", err)
-		}
-		resumed := expect.Value(locker(2*time.Hour).Resume(t.Context(), handle))(t)
-		resumed.Leave()
-		lk.Leave()
-		time.Sleep(2 * time.Second) // the handed-over lease has ended, the resumed one lasts for 30 s
-		if _, err := locker(0).Acquire(t.Context(), resource); !isHeld(err) {
-			t.Errorf("got %v although the lock was resumed, want a *HeldError", err)
-		}
-		time.Sleep(lock.DefaultLease)
-		if err := locker(0).Do(t.Context(), resource, nothing); err != nil {
-			t.Errorf("after the lease of the resumed lock: %v", err)
-		}
-	})
 }
 
 // TestConformanceOfServerClock shows that the store is one, so that the

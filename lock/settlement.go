@@ -18,8 +18,7 @@ import (
 // After an error the name stays held until its lease ends, because a release
 // would let a duplicate run: keep the work's result and report the error. With
 // [Options.Coalesce], do not acknowledge the event. A second call returns what
-// the first call returned. After Release it returns [ErrReleased]. After
-// [Lock.HandOver] it completes nothing and returns nil.
+// the first call returned. After Release it returns [ErrReleased].
 func (l *Lock) Complete() error { return l.CompleteWith(nil) }
 
 // CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
@@ -47,10 +46,6 @@ func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) 
 	}
 	if !l.beginEnd(how) {
 		return func() {}, l.completedBefore()
-	}
-	if l.handedOver {
-		l.stop()
-		return func() {}, nil
 	}
 	return l.settle(l.completion(result, remember).endBy(limit))
 }
@@ -110,7 +105,7 @@ func (l *Lock) beginEnd(how int32) bool {
 
 // completedBefore returns what Complete returns for a lock that has ended.
 func (l *Lock) completedBefore() error {
-	if how := l.ending.Load(); how == released || how == left {
+	if l.ending.Load() == released {
 		return ErrReleased
 	}
 	return l.outcome
@@ -160,7 +155,7 @@ func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(min(cmp.Or(max(remember, 0), l.rememberFor()), longestRemember)), result: result, now: now}
+		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(min(cmp.Or(max(remember, 0), l.locker.opts.Remember), longestRemember)), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	if l.locker.opts.Coalesce {
@@ -170,9 +165,6 @@ func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
 	l.coolDown(s)
 	return s
 }
-
-// rememberFor returns how long the completed event is remembered.
-func (l *Lock) rememberFor() time.Duration { return max(l.remember, l.locker.opts.Remember) }
 
 // op is what errors and observations call the operation.
 func (s *settlement) op() string {
@@ -246,7 +238,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	used := later(clock.Wall(l.clock), s.request.Until)
-	s.request.DeleteAfter = keepUntil(memory, used, l.rememberFor())
+	s.request.DeleteAfter = keepUntil(memory, used, l.locker.opts.Remember)
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	owed := l.owed(s, ok, err)
 	if owed != nil && !s.completes {
@@ -286,9 +278,6 @@ func (l *Lock) ended(s *settlement, ok bool, err error) (Outcome, error) {
 func (l *Lock) endWork() {
 	if l.beat != nil {
 		l.beat.stop()
-		if l.beat.last != nil {
-			l.beat.last.Stop()
-		}
 	}
 	if l.cancel != nil { // the work has begun
 		l.cancel()

@@ -787,7 +787,7 @@ func TestSetWithinLocks(t *testing.T) { // F33
 func isConfigError(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
 
 // TestSetIsEndedAsAWhole shows that no lock of a set can be completed in a
-// transaction, or handed over, on its own.
+// transaction on its own.
 func TestSetIsEndedAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	set := f.mustAcquireAll(f.locker(lock.Options{}), keys("e", "a", "b")...)
@@ -799,9 +799,6 @@ func TestSetIsEndedAsAWhole(t *testing.T) {
 	})
 	if !isConfigError(err) {
 		t.Errorf("CompleteWith: %v", err)
-	}
-	if _, err := lock.HandOver(set.Context(), time.Minute); !isConfigError(err) {
-		t.Errorf("HandOver: %v", err)
 	}
 	if n := f.faulty.Requests(fault.Release) + f.faulty.Requests(fault.Renew) - before; n > 0 {
 		t.Errorf("%d requests", n)

@@ -13,7 +13,7 @@ import (
 
 // TestSimulation checks P1 to P6 in simulated histories, and that no name is
 // held for nobody at any time: see package simulation.
-func TestSimulation(t *testing.T) { // F1 to F6, F8, F9, F11, F14 to F21, F33, F34, F38, F39, F44, F48, F54
+func TestSimulation(t *testing.T) { // F1 to F6, F8, F9, F11, F14 to F21, F33, F34, F38, F39, F44, F48
 	t.Parallel()
 	simulation.Run(t, onNetwork(func() driver.Store { return memstore.New() }), simulation.Config{Histories: 650})
 }

@@ -13,7 +13,6 @@ import (
 type locker interface {
 	Acquire(context.Context, lock.Key) (*lock.Lock, error)
 	AcquireAll(context.Context, ...lock.Key) (*lock.Locks, error)
-	Resume(context.Context, lock.Ticket) (*lock.Lock, error)
 	Do(context.Context, lock.Key, func(context.Context) error) error
 }
 
@@ -39,10 +38,6 @@ func (o onClock) Acquire(ctx context.Context, k lock.Key) (*lock.Lock, error) {
 
 func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Locks, error) {
 	return o.locker.AcquireAll(clock.With(ctx, o.clock), k...)
-}
-
-func (o onClock) Resume(ctx context.Context, h lock.Ticket) (*lock.Lock, error) {
-	return o.locker.Resume(clock.With(ctx, o.clock), h)
 }
 
 func (o onClock) Do(ctx context.Context, k lock.Key, work func(context.Context) error) error {

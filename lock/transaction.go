@@ -26,11 +26,6 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 		<-l.settling
 		return &ConfigError{Reason: "a transaction completes the event once, and with Coalesce the work may have to run again: leave one of them out"}
 	}
-	if l.handedOver {
-		l.ending.Store(0)
-		<-l.settling
-		return &ConfigError{Reason: "the lock was handed over, so the invocation that resumes it completes the event: call either HandOver or the transaction"}
-	}
 	s := l.completion(result, 0)
 	s.ctx, s.transaction = ctx, send
 	tell, err := l.settle(s)

@@ -210,11 +210,6 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 		"a transaction": func(t *testing.T, f *fixture, lk *lock.Lock) error { return transact(t, f, lk, f.faulty.Settle) },
 		"Complete":      func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Complete() },
 		"Release":       func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Release() },
-		"Leave":         func(_ *testing.T, _ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
-		"HandOver and Complete": func(_ *testing.T, f *fixture, lk *lock.Lock) error {
-			f.handOver(lk, time.Hour)
-			return lk.Complete()
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -266,8 +261,6 @@ func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 	for name, end := range map[string]func(lk *lock.Lock){
 		"Release":  func(lk *lock.Lock) { _ = lk.Release() },
 		"Complete": func(lk *lock.Lock) { _ = lk.Complete() },
-		"Leave":    func(lk *lock.Lock) { lk.Leave() },
-		"HandOver": func(lk *lock.Lock) { _, _ = lk.HandOver(context.Background(), time.Hour); lk.Leave() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -334,25 +327,4 @@ func TestTransactionWithoutAContext(t *testing.T) {
 		}
 		f.wantFree("after Release")
 	})
-}
-
-// TestHandOverAfterATransaction shows that a transaction that was declined
-// leaves no trace in how the lock ends.
-func TestHandOverAfterATransaction(t *testing.T) {
-	for name, end := range map[string]func(f *fixture, lk *lock.Lock) error{
-		"HandOver and Complete": func(f *fixture, lk *lock.Lock) error { f.handOver(lk, time.Hour); return lk.Complete() },
-		"Leave":                 func(_ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t)
-				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
-				_ = transact(t, f, lk, fails(&driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}))
-				expect.Must(t, end(f, lk))
-				if err := lk.Release(); err != nil {
-					t.Errorf("Release afterwards: %v", err)
-				}
-			})
-		})
-	}
 }

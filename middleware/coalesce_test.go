@@ -149,9 +149,6 @@ func TestCoalesceRefusesHandlers(t *testing.T) {
 		"CompletedIf": func() {
 			middleware.WithLock(ofItem, func(order) (int, error) { return 0, nil }, opts(middleware.CompletedIf(func(int) bool { return false }))...)
 		},
-		"OnHeld is for the handler that acquires": func() {
-			middleware.Resume(func(lock.Ticket) lock.Ticket { return lock.Ticket{} }, func(context.Context, lock.Ticket) (int, error) { return 0, nil }, opts()...)
-		},
 		"FailOpen": func() {
 			middleware.WithLock(ofItem, func(order) error { return nil }, opts(middleware.FailOpen())...)
 		},

@@ -9,8 +9,7 @@
 // [WithLock] locks a whole event. [EachSQSMessage] and its siblings lock every
 // record of a batch, so that only the records that failed are delivered again.
 // [EachSQSBody] and its siblings, and [WithEventBridgeDetail], are for handlers
-// of what a message carries. [WithLocks] takes several locks for one event, and
-// [Resume] continues a lock that another invocation handed over.
+// of what a message carries. [WithLocks] takes several locks for one event.
 //
 // # Guarantees
 //

@@ -174,63 +174,6 @@ func TestEventThatPanicsWhenItIsEncoded(t *testing.T) { // F48
 	_ = f.acquireElsewhere(t, lock.Key{Name: "n"}).Release()
 }
 
-// callback is the event of a callback over HTTP, for a Function URL.
-type callback = events.LambdaFunctionURLRequest
-
-func handleIn(e callback) (h lock.Ticket) {
-	_ = json.Unmarshal([]byte(e.Body), &h)
-	return h
-}
-
-// callbackFor returns the request with which somebody continues a lock.
-func (r *fixture) callbackFor(t *testing.T, k lock.Key) callback {
-	t.Helper()
-	return callback{Body: string(toJSON(t, r.handedOver(t, k).Lock))}
-}
-
-// TestResumeOverHTTP shows a callback that is answered over HTTP: one that
-// failed runs again with the same handle, and a duplicate gets the first
-// response.
-func TestResumeOverHTTP(t *testing.T) {
-	t.Parallel()
-	f := newFixture()
-	e := f.callbackFor(t, lock.Key{Name: "orders", Event: "1"})
-	statuses := []int{503, 429, 0, 201}
-	runs := 0
-	h := middleware.Resume(handleIn, func(context.Context, callback) (events.LambdaFunctionURLResponse, error) {
-		runs++
-		return events.LambdaFunctionURLResponse{StatusCode: statuses[runs-1], Body: "paid"}, nil
-	}, f.options()...)
-	for i, want := range append(statuses, 201, 201) {
-		got, err := h(t.Context(), e)
-		if err != nil || got.StatusCode != want || got.Body != "paid" || (got.Headers["Idempotent-Replayed"] == "true") != (i >= len(statuses)) {
-			t.Errorf("call %d: %+v, %v", i, got, err)
-		}
-	}
-	if runs != len(statuses) {
-		t.Errorf("%d runs", runs)
-	}
-}
-
-// TestResumeTakesEveryOption shows that CompletedIf and OnError work for
-// steps as for other handlers.
-func TestResumeTakesEveryOption(t *testing.T) {
-	t.Parallel()
-	f := newFixture()
-	s := f.handedOver(t, lock.Key{Name: "orders", Event: "1"})
-	runs := 0
-	h := middleware.Resume(handleOf, func(context.Context, step) (int, error) { runs++; return runs, nil }, f.options(
-		middleware.OnCompleted(middleware.Fail),
-		middleware.CompletedIf(func(n int) bool { return n == 2 }),
-		middleware.OnError(func(context.Context, error) (int, error) { return -1, nil }))...)
-	for _, want := range []int{1, 2, -1, -1} {
-		if got, err := h(t.Context(), s); got != want || err != nil {
-			t.Errorf("%d, %v, want %d", got, err, want)
-		}
-	}
-	f.want(t, lock.OutcomeResumed, lock.OutcomeResumed, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
-}
-
 // lateWriter changes its response while the body is read.
 type lateWriter struct {
 	headers map[string]string

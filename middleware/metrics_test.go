@@ -75,16 +75,6 @@ func TestMetricsOfEveryWrapper(t *testing.T) {
 			_, err := middleware.WithLock(byOrder, lambda.Handler(ending{ended}), opts...).Invoke(ctx, []byte(`{"id":"`+how+`"}`))
 			return err
 		},
-		"Resume": func(ctx context.Context, how string, opts []middleware.Option) error {
-			ticket, err := handOver(ctx, opts)
-			if err != nil {
-				return err
-			}
-			_, err = middleware.Resume(func(o order) lock.Ticket { return ticket }, func(ctx context.Context, o order) (int, error) {
-				return 0, of(ctx, o)
-			}, opts...)(ctx, order{ID: how})
-			return err
-		},
 		"WithEventBridgeDetail": func(ctx context.Context, how string, opts []middleware.Option) error {
 			return middleware.WithEventBridgeDetail(byID, of, opts...)(ctx, events.EventBridgeEvent{ID: how, Detail: []byte(`{"id":"` + how + `"}`)})
 		},
@@ -117,16 +107,6 @@ type ending struct {
 func (e ending) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	how := strings.TrimSuffix(strings.TrimPrefix(string(payload), `{"id":"`), `"}`)
 	return []byte("null"), e.as(ctx, how)
-}
-
-// handOver returns a ticket for a lock in the store of opts, in silence.
-func handOver(ctx context.Context, opts []middleware.Option) (ticket lock.Ticket, err error) {
-	opts = append(slices.Clone(opts[:1]), noLog)
-	h := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
-		ticket, err = lock.HandOver(ctx, time.Minute)
-		return err
-	}, opts...)
-	return ticket, h(ctx, order{ID: "first"})
 }
 
 // wantTotals checks totals against what the observer saw.

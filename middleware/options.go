@@ -199,7 +199,7 @@ func Heartbeat(lease time.Duration) Option {
 // not exist or an action that is denied, and if the store cannot be opened:
 // otherwise a mistake in the deployment would switch the locks off for good.
 // FailOpen excludes [Coalesce]. lock.FromContext tells the handler whether it
-// has a lease; without one, lock.HandOver and dynamostore.Transact fail.
+// has a lease; without one, dynamostore.Transact fails.
 func FailOpen() Option {
 	return func(o *settings) { o.failOpen = true }
 }

@@ -21,10 +21,9 @@ import (
 // lock.Leases(ctx) has every lease, and the context ends when any of them is
 // lost.
 //
-// dynamostore.Transact and [lock.HandOver] need a WithLock inside, whose key
-// has the Event: WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
-// OnHeld([Coalesce]) panics. The store gets two requests for each key, one
-// after the other.
+// dynamostore.Transact needs a WithLock inside, whose key has the Event:
+// WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). OnHeld([Coalesce])
+// panics. The store gets two requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	if keys == nil {
 		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")

@@ -75,7 +75,6 @@ func Run(t *testing.T, h Harness) {
 		"time zones":                    timeZones,
 		"renew never revives":           renewNeverRevives,
 		"late renewal":                  lateRenewal,
-		"renewed row":                   renewedRow,
 		"abandon":                       abandon,
 		"abandon, held by another":      abandonHeldByAnother,
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,

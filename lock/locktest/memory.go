@@ -132,50 +132,6 @@ func releaseKeepsMemory(f *fixture) { // F36
 	f.mustAcquire(f.eventClaim("retry", "e2"))
 }
 
-// A renewal answers with the whole row, whether it is applied or refused: an
-// invocation that resumes a lock has seen nothing of the row before.
-func renewedRow(f *fixture) {
-	c := f.eventClaim("first", "e1")
-	m := completing(f.mustAcquire(c), "e1", f.now.Add(time.Hour))
-	m.Completed[0].Payload, m.HighestOrder = "cXV4", "05"
-	m.Result = driver.Result{Event: "e1", Body: []byte("result")}
-	f.mustRelease(c, m)
-
-	c = f.eventClaim("holder", "e2")
-	c.Payload = "Zm9v"
-	held := f.mustAcquire(c)
-	want := func(what string, row driver.Row) {
-		f.Helper()
-		if row.Token != c.Token || row.Event != "e2" || row.Payload != "Zm9v" || row.Holder != "holder" || row.Fence < held.Fence || row.Stamp.IsZero() {
-			f.Errorf("%s: the row %+v does not describe the owner", what, row)
-		}
-		done := row.Memory.Completed
-		if len(done) != 1 || done[0].Event != "e1" || done[0].Payload != "cXV4" || !done[0].Until.Equal(m.Completed[0].Until) ||
-			row.Memory.HighestOrder != "05" || row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != "result" {
-			f.Errorf("%s: the row has the memory %+v, want %+v", what, row.Memory, *m)
-		}
-	}
-	until := c.Until.Add(time.Second)
-	row, ok := f.renew(c, until)
-	if !ok {
-		f.Fatalf("renewal refused by %+v", row)
-	}
-	want("applied", row)
-	if f.Advance == nil && !row.Until.Equal(until) {
-		f.Errorf("the renewed row ends at %v, want %v", row.Until, until)
-	}
-	if f.NoDetail {
-		return
-	}
-	if row, ok = f.renew(c, until.Add(-time.Second)); !ok { // a store with a clock of its own may apply it
-		want("refused, because the lease ends later", row)
-	}
-	f.mustRelease(c, m)
-	if row, _ = f.renew(c, until.Add(time.Second)); row.Token != "" || len(row.Memory.Completed) != 1 {
-		f.Errorf("the row that refuses the renewal of a released lock is %+v, want no owner, and its memory", row)
-	}
-}
-
 // The row that refuses a duplicate tells the payload of the first delivery,
 // while its event is held and after it was completed. A new owner without a
 // payload does not inherit the dead holder's.

@@ -706,23 +706,6 @@ func (c mute) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	return nil, err
 }
 
-// TestTransactAfterHandOver: the last step of several can complete the event in
-// a transaction.
-func TestTransactAfterHandOver(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, hundred)
-	l := b.locker(t, lock.Options{})
-	handle := expect.Value(b.acquire(t, l).HandOver(t.Context(), time.Minute))(t)
-	lk := expect.Value(l.Resume(t.Context(), handle))(t)
-	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")); err != nil {
-		t.Fatal(err)
-	}
-	b.wantBalances(t, "70", "130")
-	if _, err := l.Acquire(t.Context(), order); !errors.Is(err, lock.ErrCompleted) {
-		t.Errorf("a duplicate: %v", err)
-	}
-}
-
 // TestTransactNested: the innermost lock is completed, and the outer one by
 // its own wrapper.
 func TestTransactNested(t *testing.T) {

@@ -21,8 +21,8 @@ func TestEveryMetric(t *testing.T) {
 			middleware.OutcomeUnlocked: 22, lock.OutcomeStoreFailed: 23, middleware.OutcomeHandlerFailed: 24, middleware.OutcomeNotBegun: 25,
 			middleware.OutcomeOverdue: 26, lock.OutcomeCoalesced: 27, lock.OutcomeOwed: 28,
 			// Not metrics:
-			lock.OutcomeAcquired: 101, lock.OutcomeRequeued: 102, lock.OutcomeRenewed: 103, lock.OutcomeHandedOver: 104, lock.OutcomeResumed: 105,
-			lock.OutcomeResultDropped: 106, middleware.OutcomeNoLock: 107, middleware.OutcomeIgnored: 108,
+			lock.OutcomeAcquired: 101, lock.OutcomeRequeued: 102, lock.OutcomeRenewed: 103,
+			lock.OutcomeResultDropped: 104, middleware.OutcomeNoLock: 105, middleware.OutcomeIgnored: 106,
 		},
 		Acquires: []time.Duration{31 * time.Millisecond}, Waits: []time.Duration{32 * time.Millisecond}, Holds: []time.Duration{33 * time.Millisecond},
 	}

@@ -31,10 +31,9 @@
 // # Spans
 //
 // Every operation that an observation reports has a span, with the times of the
-// operation: "lambdalock acquire", "lambdalock complete" or "lambdalock
-// release", and renew, hand over and resume. It is below the span in the
-// context of the invocation, or in that of the record. Its attributes are those
-// of the metrics and
+// operation: "lambdalock acquire", "lambdalock renew", "lambdalock complete" or
+// "lambdalock release". It is below the span in the context of the invocation,
+// or in that of the record. Its attributes are those of the metrics and
 //
 //	lambdalock.key       the digest of the name, as in log lines
 //	lambdalock.fence     of the lock that was acquired, or that is in the way

@@ -228,62 +228,6 @@ func lostTransactions(ctx context.Context, st *stage) {
 	st.effects(st.due()...)
 }
 
-// patientOrder lets another order of the customer find the lock held five times
-// before the first one goes on.
-func patientOrder(ctx context.Context, st *stage) {
-	first := st.begin(ctx, st.once, st.event, 1, func(_ string, nth int) bool { return nth == 2 })
-	second := st.begin(ctx, st.once, st.edit(`"17"`, `"18"`), 1, func(_ string, nth int) bool { return nth == 8 })
-	st.open()
-	st.expect("the first order", <-first, ok)
-	st.expect("another order, which has waited", <-second, ok)
-	st.effects("customer charged 17", "order shipped 17", "customer charged 18", "order shipped 18")
-}
-
-// slowStep holds back the last step of a workflow until its lease has expired
-// and another order has the lock. The workflow then begins again, so the
-// customer is charged twice: only a completed order is remembered.
-func slowStep(ctx context.Context, st *stage) {
-	lock := ""
-	// Acquire sends two requests, Charge two, and Ship begins with the fifth.
-	slow := st.begin(ctx, st.once, st.event, 1, func(key string, nth int) bool {
-		lock = key
-		return nth == 5
-	})
-	st.expire(ctx, lock)
-	st.expect("another order", st.once(ctx, st.edit(`"17"`, `"18"`)), ok)
-	st.open()
-	st.expect("the slow one", <-slow, ok)
-	st.effects("customer charged 17", "customer charged 18", "order shipped 18", "customer charged 17", "order shipped 17")
-}
-
-// callbackTwice requests a shipment, and lets the partner call back twice.
-func callbackTwice(ctx context.Context, st *stage) {
-	request := st.once(ctx, st.event)
-	st.expect("the request", request, ok)
-	st.expect("a duplicate before the callback", st.once(ctx, st.event), "HeldError")
-	for range 2 {
-		st.expect("the callback", st.once(ctx, request[0].Payload), ok)
-	}
-	st.expect("a duplicate after the callback", st.once(ctx, st.event), ok)
-	st.effects("shipment requested 17", "shipment confirmed 17")
-}
-
-// callbackNever lets the lease of a request expire. The shipment is then
-// requested again, and a callback for the first request comes too late.
-func callbackNever(ctx context.Context, st *stage) {
-	lock := ""
-	st.hold(func(key string, _ int) bool { lock = key; return false })
-	first := st.once(ctx, st.event)
-	st.expect("the request", first, ok)
-	st.expire(ctx, lock)
-	second := st.once(ctx, st.event)
-	st.expect("the request again", second, ok)
-	st.expect("the late callback", st.once(ctx, first[0].Payload), "LostError")
-	st.expect("the callback", st.once(ctx, second[0].Payload), ok)
-	st.expect("a later callback", st.once(ctx, first[0].Payload), ok)
-	st.effects("shipment requested 17", "shipment requested 17", "shipment confirmed 17")
-}
-
 // slowClient requests a second export when its client has read only the first
 // line of the first one. A million rows do not fit into the buffers of a
 // connection.

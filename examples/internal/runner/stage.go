@@ -36,8 +36,7 @@ type stage struct {
 	example
 	gate
 	event     []byte
-	states    *machine // that the event starts; nil: it goes to the function
-	path      string   // of the executable
+	path      string // of the executable
 	env       []string
 	functions []*locallambda.Platform // the last one is in use
 	dynamo    *fakedynamo.Server
@@ -81,11 +80,6 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: strconv.FormatInt(balance, 10)},
 		}})
 		err = errors.Join(err, put)
-	}
-	if x.machine != "" {
-		var invalid error
-		st.states, invalid = readMachine(filepath.Join(root, x.name, x.machine))
-		err = errors.Join(err, invalid)
 	}
 	if st.event = event; st.must("prepare", errors.Join(err, object)) {
 		st.start(ctx, x.name)

@@ -12,7 +12,6 @@ type example struct {
 	answer      string   // the label of the answer, to duplicates too
 	held        string   // the label for a duplicate while the first delivery is at work, or waits
 	partial     bool     // the source understands partial answers
-	machine     string   // file of the state machine that the event starts; empty: none
 	locks       int      // how many locks the event holds at the same time; zero means 1
 
 	balances map[string]int64 // of the accounts at first; each piece of work moves an amount: id, from, to, amount
@@ -177,24 +176,6 @@ var examples = []example{
 			{"no partner", []string{`"acme"`, `""`}, "NoKeyError", nil},
 			{"not a shipment", []string{`"order": 17`, `"order": true`}, "NoKeyError", nil},
 		},
-	},
-	{
-		name: "stepfunctions", shows: "each order once, one per customer at a time, through three invocations", machine: "statemachine.asl.json",
-		messages: []string{"customer charged", "order shipped"}, values: []string{"message", "order"},
-		want: []string{"customer charged 17", "order shipped 17"}, answer: ok, held: waits,
-		others:  []delivery{{"another order of the customer", []string{`"17"`, `"18"`}, waits, []string{"customer charged 18", "order shipped 18"}}},
-		special: []act{patientOrder, slowStep},
-		wrong: []delivery{
-			{"no customer", []string{`"jane"`, `""`}, "NoKeyError", nil},
-			{"nothing to charge", []string{"1999", "0"}, "OrderFailed", nil},
-			{"nothing to charge for the next order, which finds the lock released", []string{"1999", "0", `"17"`, `"18"`}, "OrderFailed", nil},
-		},
-	},
-	{
-		name: "callback", shows: "each shipment is requested once, and confirmed once by a callback",
-		messages: []string{"shipment requested", "shipment confirmed"}, values: []string{"message", "order"}, answer: ok, held: "HeldError",
-		only:  []act{callbackTwice, callbackNever},
-		wrong: []delivery{{"no order", []string{`"17"`, `""`}, "NoKeyError", nil}},
 	},
 	{
 		name: "urlstream", shows: "one export at a time, 409 until its last byte",

@@ -242,14 +242,13 @@ func (c *client) invoke() {
 }
 
 // toAnswer returns the time that is left for the answer at least, if the
-// handler heeds its context. A record of a batch, like the second step of the
-// workflow, has the reserve of what is left when it begins, which is at least
-// the reserve of the whole and 100 ms.
+// handler heeds its context. A record of a batch has the reserve of what is
+// left when it begins, which is at least the reserve of the whole and 100 ms.
 func (c *client) toAnswer(timeout time.Duration) time.Duration {
 	reserve := c.reserve
 	if reserve == 0 {
 		reserve = min(time.Second, timeout/10)
-		if strings.HasPrefix(c.shape, "SQS") || c.shape == "workflow" {
+		if strings.HasPrefix(c.shape, "SQS") {
 			reserve = (100*time.Millisecond + reserve) / 10
 		}
 	}

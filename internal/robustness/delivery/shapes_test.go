@@ -55,7 +55,6 @@ var shapes = []struct {
 	{"limit", func(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {
 		return middleware.WithLimit(func(j job) string { return j.Name }, 3, func(ctx context.Context, _ job) error { return work(ctx) }, o...)
 	}},
-	{"workflow", workflow},
 	{"SQS", func(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {
 		return eachMessage(work, "", o)
 	}},
@@ -76,28 +75,6 @@ func byJob(_ context.Context, j job) (lock.Key, error) {
 	return lock.Key{Name: j.Name, Event: j.ID}, nil
 }
 func byName(_ context.Context, j job) (lock.Key, error) { return lock.Key{Name: j.Name}, nil }
-
-// workflow hands the lock over, and resumes it in the same invocation.
-func workflow(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {
-	handle := func(h lock.Ticket) lock.Ticket { return h }
-	start := middleware.WithLock(byJob, func(ctx context.Context, _ job) (lock.Ticket, error) {
-		if err := work(ctx); err != nil {
-			return lock.Ticket{}, err
-		}
-		return lock.HandOver(ctx, time.Minute)
-	}, o...)
-	return func(ctx context.Context, j job) error {
-		h, err := start(ctx, j)
-		if err != nil {
-			return err
-		}
-		// Resume refuses OnHeld, which is the last option.
-		_, err = middleware.Resume(handle, func(ctx context.Context, _ lock.Ticket) (struct{}, error) {
-			return struct{}{}, work(ctx)
-		}, o[:len(o)-1]...)(ctx, h)
-		return err
-	}
-}
 
 // inClientsTurn lets the records of a batch, which begin at the same time, take
 // turns.

@@ -31,7 +31,6 @@ type engineRun struct {
 	trace   []string
 	names   []string // of all rows
 	changed chan struct{}
-	handle  chan lock.Ticket
 	stop    context.CancelFunc
 	all     sync.WaitGroup
 
@@ -87,7 +86,7 @@ func newEngineRun(t *testing.T, e *exploration) *engineRun {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	s := &engineRun{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
-		handle: make(chan lock.Ticket, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, relying: map[*invocation]bool{},
+		stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, relying: map[*invocation]bool{},
 	}
 	for i, script := range e.play.scripts {
 		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
@@ -131,15 +130,6 @@ func (s *engineRun) own(in *invocation, token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.owners[token] = in
-}
-
-// handOver notes that nobody has to release the token until somebody resumes.
-func (s *engineRun) handOver(h lock.Ticket) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if in := s.owners[h.Token]; in != nil && in.name == "a" { // not resumed yet
-		s.owners[h.Token] = &invocation{run: s, name: "nobody"}
-	}
 }
 
 func (s *engineRun) breaks(format string, args ...any) {

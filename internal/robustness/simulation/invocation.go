@@ -42,8 +42,6 @@ type invocation struct {
 	ignores        bool // its handler does not heed the context
 	observerPanics lock.Outcome
 	loggerPanics   lock.Outcome
-
-	resumes *handedOver // what it goes on with; nil: it begins something
 }
 
 type invocationKey struct{}
@@ -53,13 +51,13 @@ func invocationOf(ctx context.Context) *invocation {
 	return inv
 }
 
-// turn runs one invocation, which resumes a lock if that is not nil. In a
-// managed process the next one may begin before it has ended.
-func (p *process) turn(random *rand.Rand, resumes *handedOver) {
+// turn runs one invocation. In a managed process the next one may begin before
+// it has ended.
+func (p *process) turn(random *rand.Rand) {
 	p.injectFault(random)
 	inv := &invocation{
 		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[ownership]bool{}, leases: map[ownership]*lease{}, dates: map[time.Time]int64{},
-		ignores: random.IntN(8) == 0, resumes: resumes,
+		ignores: random.IntN(8) == 0,
 	}
 	inv.choosePanics()
 	if inv.livesOn = inv.random.IntN(2) == 0; inv.livesOn && inv.random.IntN(3) == 0 {
@@ -75,7 +73,7 @@ func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 func (inv *invocation) choosePanics() {
 	outcomes := []lock.Outcome{
 		lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeHeld, lock.OutcomeRenewed,
-		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed, lock.OutcomeHandedOver, lock.OutcomeResumed,
+		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed,
 	}
 	switch inv.random.IntN(16) {
 	case 0:
@@ -116,16 +114,12 @@ func (inv *invocation) run() {
 	p.clock.Awake()
 	kind := inv.random.IntN(8)
 	switch {
-	case inv.resumes != nil:
-		inv.resume(ctx)
 	case kind < 3:
 		inv.wrapped(ctx)
 	case kind == 3:
 		inv.limited(ctx)
 	case kind == 4:
 		inv.several(ctx)
-	case kind == 5 && p.sim.c.handsOver():
-		inv.handsOver(ctx)
 	default:
 		inv.direct(ctx)
 	}

@@ -25,8 +25,7 @@ type lease struct {
 }
 
 // dated returns how many interruptions of the process there were when the claim
-// or the renewal with that date was sent first. It keeps the date when it is
-// repeated.
+// with that date was sent first. It keeps the date when it is repeated.
 func (sim *simulation) dated(inv *invocation, interruptions int64, date time.Time) int64 {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
@@ -74,23 +73,17 @@ func (sim *simulation) isRenewing(inv *invocation, key lock.Key) bool {
 	return false
 }
 
-// renewed notes the answer to a renewal that was sent after that many
-// interruptions.
-func (sim *simulation) renewed(inv *invocation, interruptions int64, r *driver.Renewal, a *answer) {
+// renewed notes the answer to a renewal.
+func (sim *simulation) renewed(inv *invocation, r *driver.Renewal, a *answer) {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	o := ownership{r.Name, r.Token}
 	of := inv.leases[o]
-	if of != nil && r.Until.After(of.asked) {
+	if r.Until.After(of.asked) {
 		of.asked = r.Until
 	}
 	if a.err != nil {
 		return
-	}
-	if of == nil { // it is resumed
-		of = &lease{interruptions: interruptions, asked: r.Until}
-		inv.leases[o] = of
-		inv.freezes = a.freezes
 	}
 	of.renewing = of.renewing && !a.ok
 	switch {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -38,9 +37,6 @@ type owner struct {
 	settlements int       // that were sent
 	settled     time.Time // when the first of them was sent
 	last        settlement
-	handed      int       // over to so many invocations that have not begun
-	shared      bool      // two invocations resume it
-	holders     int       // invocations that have it
 	gone        time.Time // from when it has no holder; zero: it may have one
 	rollbacks   int       // of its row when its last settlement was sent
 	forgotten   bool      // its row has gone back since
@@ -65,9 +61,8 @@ func (sim *simulation) claims(ctx context.Context, c *driver.Claim) ownership {
 			sim.save(o.name, sim.rows[o.name])
 		}
 	}
-	if inv := invocationOf(ctx); inv != nil && !inv.claims[o] {
+	if inv := invocationOf(ctx); inv != nil {
 		inv.claims[o] = true
-		sim.owners[o].holders++
 	}
 	return o
 }
@@ -105,7 +100,6 @@ func (sim *simulation) settles(s *driver.Settlement) ownership {
 		if known.last = (settlement{time.Now(), s.Memory}); known.forgotten && s.Memory != nil {
 			sim.overwrites(o.name, s.Memory)
 		}
-		sim.exemptOthers(known)
 	}
 	return o
 }
@@ -131,42 +125,18 @@ func (sim *simulation) answered(o ownership, s *driver.Settlement, a *answer) {
 }
 
 // ended notes that an invocation has ended. It may leave a name held if its
-// process was killed, if the request that released the name got no answer, or
-// if it has handed the lock over. Nothing is known of a name if every claim got
-// an answer and was refused: the engine relies on the network not to deliver a
-// copy of such a claim, but this one does.
+// process was killed, or if the request that released the name got no answer.
+// Nothing is known of a name if every claim got an answer and was refused: the
+// engine relies on the network not to deliver a copy of such a claim, but this
+// one does.
 func (sim *simulation) ended(inv *invocation) {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	for o := range inv.claims {
 		known := sim.owners[o]
-		known.holders--
-		if known.gone.IsZero() && known.open && !known.settling && known.handed == 0 && known.holders == 0 && !inv.p.isDead() {
+		if known.gone.IsZero() && known.open && !known.settling && !inv.p.isDead() {
 			known.gone = time.Now()
 		}
-	}
-}
-
-// handedOver notes that so many invocations are to resume the lock.
-func (sim *simulation) handedOver(h lock.Ticket, invocations int) {
-	sim.mu.Lock()
-	defer sim.mu.Unlock()
-	known := sim.owners[ownership{h.Name, h.Token}]
-	known.handed += invocations
-	known.shared = known.shared || invocations > 1
-}
-
-// resumed notes that an invocation goes on with the lock. Its fence may be
-// above that of the handle, because a copy of the claim arrived late.
-func (sim *simulation) resumed(inv *invocation, h lock.Ticket, fence int64) {
-	sim.mu.Lock()
-	defer sim.mu.Unlock()
-	o := ownership{h.Name, h.Token}
-	known := sim.owners[o]
-	known.handed--
-	known.holders++
-	if inv.claims[o] = true; known.shared {
-		sim.shared[lockID{h.Name, fence}] = known
 	}
 }
 

@@ -282,7 +282,6 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	o := ownership{r.Name, r.Token}
 	w.turn("renewal", o)
-	interruptions := w.p.since()
 	if inv := invocationOf(ctx); inv != nil {
 		w.p.sim.renews(inv, o)
 	}
@@ -291,8 +290,7 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 		return answer{row: row, ok: ok, err: err}
 	})
 	if inv := invocationOf(ctx); inv != nil {
-		interruptions = w.p.sim.dated(inv, interruptions, r.Now)
-		w.p.sim.renewed(inv, interruptions, r, &a)
+		w.p.sim.renewed(inv, r, &a)
 	}
 	return a.row, a.ok, a.err
 }

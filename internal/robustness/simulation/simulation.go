@@ -147,10 +147,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// handsOver reports whether locks are handed over. The time in a ticket is by
-// the clock of its sender.
-func (c Config) handsOver() bool { return c.Skew <= lock.DefaultGrace || c.beyond() }
-
 // beyond reports whether handlers may overlap.
 func (c Config) beyond() bool { return c.Skew > lock.DefaultGrace && !c.ServerClock }
 
@@ -251,6 +247,6 @@ func (sim *simulation) client(id uint64) {
 		if p.isDead() {
 			p = sim.start(id, random)
 		}
-		p.turn(random, nil)
+		p.turn(random)
 	}
 }

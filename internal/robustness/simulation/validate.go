@@ -27,7 +27,6 @@ type record struct {
 	owners      map[ownership]*owner
 	rows        map[string]*watched // by the names that were claimed
 	grants      []grant
-	shared      map[lockID]*owner   // that two invocations resume
 	cooldowns   map[string]cooldown // the last of each name
 }
 
@@ -44,7 +43,7 @@ type completion struct {
 func (r *record) init() {
 	*r = record{
 		began: time.Now(), fences: map[string]*hold{}, worked: map[event]bool{}, completions: map[event]*completion{}, owners: map[ownership]*owner{},
-		rows: map[string]*watched{}, shared: map[lockID]*owner{}, cooldowns: map[string]cooldown{},
+		rows: map[string]*watched{}, cooldowns: map[string]cooldown{},
 	}
 }
 
@@ -109,7 +108,7 @@ func (sim *simulation) validate() {
 	defer sim.mu.Unlock()
 	var exclusive []history.Hold
 	for _, h := range sim.holds {
-		if h.key.Name != limitedName && !sim.separate(h) {
+		if h.key.Name != limitedName {
 			exclusive = append(exclusive, history.Hold{Name: h.key.Name, Holder: fmt.Sprintf("%s with fence %d", h.key.Event, h.fence), Fence: h.fence, Start: h.start, End: h.end})
 		}
 	}

@@ -40,40 +40,6 @@ func (h *hold) over() {
 	}
 }
 
-// lockID tells a lock to which a hold belongs.
-type lockID struct {
-	row   string
-	fence int64
-}
-
-func (h *hold) lock() lockID { return lockID{"/" + h.key.Name, h.fence} }
-
-// exemptOthers exempts the work under a lock that two invocations resumed and
-// one of them has ended: the other one need not know yet.
-func (sim *simulation) exemptOthers(ended *owner) {
-	for _, h := range sim.holds {
-		if h.end.IsZero() && sim.shared[h.lock()] == ended {
-			h.exempt = true
-			h.over()
-		}
-	}
-}
-
-// separate lets a hold begin at the end of that of another invocation that
-// resumed the same lock: nothing keeps the two apart. It reports whether
-// nothing remains of the hold.
-func (sim *simulation) separate(h *hold) (gone bool) {
-	if sim.shared[h.lock()] == nil {
-		return false
-	}
-	for _, other := range sim.holds[:slices.Index(sim.holds, h)] {
-		if sim.shared[other.lock()] == sim.shared[h.lock()] && h.start.Before(other.end) {
-			h.start = other.end
-		}
-	}
-	return !h.start.Before(h.end)
-}
-
 // handle is the work of every handler. It has an effect on the resource of each
 // key at its beginning, and after every pause.
 func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.LeaseMode) error {
@@ -182,9 +148,6 @@ func (sim *simulation) begin(ctx context.Context, keys []lock.Key, lease lock.Le
 	var holds []*hold
 	for _, key := range keys {
 		h := &hold{sim: sim, key: key, start: time.Now(), fence: leaseOf(ctx, key).Fence}
-		if known := sim.shared[h.lock()]; known != nil && known.settlements > 0 {
-			exempt = true
-		}
 		exempt = exempt || sim.isForgotten(h)
 		if done, ok := sim.completions[eventOf(key)]; ok && key.Event != "" && !exempt && !sim.stale(h, done.at) {
 			sim.fail("%v runs, although it was completed at %v", key, done.at.Sub(sim.began))
@@ -249,8 +212,6 @@ func (sim *simulation) effectLocked(h *hold) {
 	case highest == nil || h.fence > highest.fence:
 		sim.fences[h.key.Name] = h
 	case h == highest:
-	case h.fence == highest.fence && h.key == highest.key: // the same lock, handed over
-	case sim.shared[h.lock()] != nil && sim.shared[h.lock()] == sim.shared[highest.lock()]: // a quorum may raise its fence
 	case sim.mayHaveRepeated(h):
 	case h.fence == highest.fence:
 		sim.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)

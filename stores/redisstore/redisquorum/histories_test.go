@@ -40,7 +40,7 @@ type setting struct {
 const (
 	owners   = 8
 	attempts = 12
-	// longestLease is that of a lock that was handed over, with Grace.
+	// longestLease is more than that of a lease to the deadline, with Grace.
 	longestLease = 14 * time.Second
 	// attempt is how long a request may take. So long after its last request, an
 	// owner may still seem to hold the name.
@@ -61,13 +61,11 @@ type history struct {
 	machines []*redistest.Machine
 	late     fault.Copies
 	plans    []*fault.Stream
-	wg       sync.WaitGroup // resumed locks
 
 	mu      sync.Mutex
 	states  [][]redistest.State // of the nodes, every 100 ms
 	holds   []simhistory.Hold
 	limited []simhistory.Hold
-	resumed map[simhistory.Hold]bool
 	done    map[string][]completion // by name, in order
 	tokens  map[string]*owner
 	count   map[string]int // outcomes
@@ -116,7 +114,7 @@ func (h *history) open(client uint64) driver.Store {
 func play(t *testing.T, seed uint64, note func(string), s setting) *history {
 	h := &history{
 		T: t, setting: s, seed: seed, turns: schedule.Start(seed), note: note, began: time.Now(), random: rand.New(rand.NewPCG(seed, 11)),
-		done: map[string][]completion{}, tokens: map[string]*owner{}, resumed: map[simhistory.Hold]bool{}, count: map[string]int{},
+		done: map[string][]completion{}, tokens: map[string]*owner{}, count: map[string]int{},
 	}
 	defer h.turns.Stop()
 	h.late.Turns = h.turns
@@ -147,7 +145,6 @@ func play(t *testing.T, seed uint64, note func(string), s setting) *history {
 	}
 	h.disturb()
 	all.Wait()
-	h.wg.Wait()
 	h.becalm()
 	watch.Wait()
 	h.late.Wait()

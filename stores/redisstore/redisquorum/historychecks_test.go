@@ -69,10 +69,9 @@ func (h *history) keeps(l *lock.Lock, key lock.Key, err error) {
 	}
 }
 
-func (h *history) worked(c *client, hold simhistory.Hold) {
+func (h *history) worked(hold simhistory.Hold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.resumed[hold] = c.resumed
 	if hold.Name == "limited" {
 		h.limited = append(h.limited, hold)
 		return
@@ -128,7 +127,6 @@ func (h *history) stale(m *redistest.Machine, name string) string {
 }
 
 // check checks that no two owned a name at the same time, and that fences rise.
-// A lock that is resumed keeps its fence.
 func (h *history) check() {
 	if h.both { // owners overlap
 		h.fencesRise()
@@ -137,8 +135,7 @@ func (h *history) check() {
 	for _, err := range simhistory.Overlaps(h.holds) {
 		h.broken("%v", err)
 	}
-	fences := slices.DeleteFunc(slices.Clone(h.holds), func(hold simhistory.Hold) bool { return h.resumed[hold] })
-	if err := simhistory.Check(fences); err != nil {
+	if err := simhistory.Check(h.holds); err != nil {
 		h.broken("%v", err)
 	}
 }
@@ -148,7 +145,7 @@ func (h *history) check() {
 func (h *history) fencesRise() {
 	for _, a := range h.holds {
 		for _, b := range h.holds {
-			if a.Name == b.Name && !h.resumed[a] && !h.resumed[b] && b.Start.Sub(a.Start) > 20*time.Millisecond && b.Fence <= a.Fence {
+			if a.Name == b.Name && b.Start.Sub(a.Start) > 20*time.Millisecond && b.Fence <= a.Fence {
 				h.broken("%v after %v", b, a)
 			}
 		}

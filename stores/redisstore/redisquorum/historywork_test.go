@@ -33,9 +33,7 @@ type client struct {
 	token    string
 	ended    bool // a release was answered
 	crashed  bool
-	handed   bool
 	released bool // a release was sent
-	resumed  bool
 }
 
 func (c *client) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, bool, error) {
@@ -48,8 +46,12 @@ func (c *client) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, 
 
 func (c *client) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	c.mu.Lock()
-	c.released = true
+	crashed := c.crashed
+	c.released = c.released || !crashed
 	c.mu.Unlock()
+	if crashed {
+		return driver.Row{}, false, &driver.Error{Lasting: true, Err: errors.New("the process has crashed")}
+	}
 	row, ok, err := c.Store.Settle(ctx, s)
 	if err == nil {
 		c.mu.Lock()
@@ -63,7 +65,7 @@ func (c *client) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 func (c *client) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.token != "" && !c.handed {
+	if c.token != "" {
 		c.h.end(c.token, c.crashed || c.released && !c.ended)
 	}
 }
@@ -162,20 +164,18 @@ func (w *worker) work(c *client, l *lock.Lock, key lock.Key) {
 	h.runs(key, w.name)
 	start := time.Now()
 	_ = w.clock.Sleep(l.Context(), within(w.random, 4*time.Second))
-	h.worked(c, simhistory.Hold{Name: key.Name, Holder: w.name, Fence: l.Lease().Fence, Start: start, End: time.Now()})
+	h.worked(simhistory.Hold{Name: key.Name, Holder: w.name, Fence: l.Lease().Fence, Start: start, End: time.Now()})
 	switch w.random.IntN(8) {
 	case 0:
 		w.happens("end", "crash", nil)
 		c.mu.Lock()
 		c.crashed = true
 		c.mu.Unlock()
-		l.Leave()
+		_ = l.Release()
 	case 1, 2:
 		err := l.Release()
 		w.happens("end", "release: "+outcome(err), err)
 		h.keeps(l, key, err)
-	case 3:
-		w.handOver(c, l, key)
 	default:
 		result := fmt.Sprint("result of ", l.Lease().Fence)
 		h.mu.Lock()
@@ -189,42 +189,6 @@ func (w *worker) work(c *client, l *lock.Lock, key lock.Key) {
 		h.done[key.Name][n].certain = err == nil
 		h.mu.Unlock()
 	}
-}
-
-// handOver hands the lock over to an invocation that begins soon, or too late.
-func (w *worker) handOver(c *client, l *lock.Lock, key lock.Key) {
-	ticket, err := l.HandOver(w.ctx, 4*time.Second+within(w.random, 6*time.Second))
-	w.happens("end", "hand over: "+outcome(err), err)
-	if err != nil {
-		_ = l.Release()
-		return
-	}
-	c.mu.Lock()
-	c.handed = true
-	c.mu.Unlock()
-	_ = l.Complete()
-	later := *w
-	later.random = rand.New(rand.NewPCG(w.random.Uint64(), 0))
-	w.h.wg.Go(func() { later.resume(ticket, key) })
-}
-
-// resume goes on with a lock that was handed over.
-func (w *worker) resume(ticket lock.Ticket, key lock.Key) {
-	_ = w.clock.Sleep(w.ctx, within(w.random, 9*time.Second))
-	next := &client{Store: w.store, h: w.h, token: ticket.Token, resumed: true}
-	defer next.over()
-	ctx, cancel := w.clock.WithDeadlineCause(w.ctx, w.clock.Now().Add(10*time.Second), nil)
-	defer cancel()
-	l, err := w.locker(next).Resume(ctx, ticket)
-	w.happens("resume "+key.Name+" "+key.Event, "resume: "+outcome(err), err)
-	if err != nil {
-		next.crashed = true // nobody releases the name
-		return
-	}
-	if l.Lease().Fence < ticket.Fence {
-		w.h.broken("fence %d has become %d", ticket.Fence, l.Lease().Fence)
-	}
-	w.work(next, l, key)
 }
 
 func outcome(err error) string {

@@ -1030,40 +1030,6 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 	redistest.MustRefuse(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), c)
 }
 
-// TestLateClaimAfterResume is the same for a lock that was handed over: who
-// resumes it has not sent the claim.
-func TestLateClaimAfterResume(t *testing.T) { // F3
-	t.Parallel()
-	q := newQuorum(t, 3)
-	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), redistest.Claim("another")) // now the node knows the script
-	late := &later{Scripter: q.taps[2].Scripter, nth: 1}
-	q.taps[2].Scripter = late
-	locker, err := lock.New(q, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lk, err := locker.Acquire(t.Context(), lock.Key{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.only(0, 1) // otherwise the renewals bring the row to the third node
-	handle, err := lk.HandOver(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lk, err = locker.Resume(t.Context(), handle); err != nil {
-		t.Fatal(err)
-	}
-	q.only(0, 1, 2)
-	if err := lk.Release(); err != nil {
-		t.Fatal(err)
-	}
-	late.send()
-	if owner := q.owner(2, handle.Name); owner != "" {
-		t.Error("the late claim holds a node for nobody")
-	}
-}
-
 // TestReleaseMissesNode releases a lock while one node is down, which keeps the
 // row for days. Once later owners have a majority, that node must not stay held
 // for nobody: otherwise the name is lost when another node goes down.

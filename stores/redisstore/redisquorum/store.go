@@ -220,7 +220,7 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // clear releases the nodes that are held by claims which can never have a
 // majority again, because a release or an undo did not arrive there. Otherwise
 // such a node would refuse all claims until the lease ends, which may take days
-// after a hand-over, and two such nodes of three would block the name. It
+// if that is fixed, and two such nodes of three would block the name. It
 // clears a node only if a majority of the others has a stamp that is not below
 // that of the claim: they refuse every copy of it. The claim of a waiter has a
 // higher stamp.
