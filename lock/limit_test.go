@@ -247,7 +247,7 @@ func TestNestedLimited(t *testing.T) { // F33
 			if got := errors.As(err, &config) && strings.Contains(err.Error(), "nested wrappers"); got != c.want || outer != nil {
 				t.Errorf("got %v, inside %v", err, outer)
 			}
-			if c.want && requests > 0 {
+			if c.want && requests > 2-c.inner { // the ordinary row may be the slot that is held
 				t.Errorf("%d requests", requests)
 			}
 		})
