@@ -77,10 +77,18 @@ func (s *Store) classify(err error) error {
 
 // place says where the client looks for the table.
 func (s *Store) place() string {
-	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok && c.Options().Region != "" {
-		return "this account in " + c.Options().Region
+	if region := s.region(); region != "" {
+		return "this account in " + region
 	}
 	return "this account and Region"
+}
+
+// region returns the client's Region, or "" if it hides it.
+func (s *Store) region() string {
+	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok {
+		return c.Options().Region
+	}
+	return ""
 }
 
 // keyHint is what to do about a table with another key.

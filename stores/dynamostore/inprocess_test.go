@@ -1,9 +1,7 @@
 package dynamostore_test
 
 import (
-	"errors"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,33 +11,11 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
-
-var errConnection = errors.New("connection lost")
-
-// inProcess is a transport that needs no network, so that it works in fake
-// time.
-type inProcess struct{ http.Handler }
-
-// Do implements the SDK's HTTPClient.
-func (p inProcess) Do(r *http.Request) (resp *http.Response, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			if v != http.ErrAbortHandler {
-				panic(v)
-			}
-			if err = r.Context().Err(); err == nil {
-				err = errConnection
-			}
-		}
-	}()
-	w := httptest.NewRecorder()
-	p.ServeHTTP(w, r)
-	return w.Result(), nil
-}
 
 // newFakeFixture returns a fixture without a network, for fake time: no test
 // fails because the machine is busy.
@@ -86,7 +62,7 @@ func newBank(t *testing.T, balances map[string]string) *bank {
 
 func clientOf(h http.Handler) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", HTTPClient: inProcess{h}, BaseEndpoint: aws.String("http://localhost"),
+		Region: "eu-central-1", HTTPClient: &http.Client{Transport: fault.InProcess{Handler: h}}, BaseEndpoint: aws.String("http://localhost"),
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
 }

@@ -123,8 +123,8 @@ func storeOf(ctx context.Context, held driver.Lock) (*Store, error) {
 // sameRegion reports whether c asks the Region of the lock table, as far as
 // that is known.
 func (s *Store) sameRegion(c *dynamodb.Client) bool {
-	own, ok := s.client.(*dynamodb.Client)
-	return !ok || own.Options().Region == c.Options().Region
+	own := s.region()
+	return own == "" || own == c.Options().Region
 }
 
 // transaction is one call of Transact.

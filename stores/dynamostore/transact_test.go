@@ -535,6 +535,8 @@ func TestTransactWrongUse(t *testing.T) {
 	lk := b.acquire(t, b.locker(t, lock.Options{}))
 	ctx := lk.Context()
 	inMemory := b.acquire(t, newLocker(t, memstore.New(), lock.Options{})).Context()
+	wrapped := dynamostore.New(struct{ *dynamodb.Client }{b.client}, table)
+	behind := b.acquire(t, newLocker(t, wrapped, lock.Options{Namespace: "wrapped"})).Context()
 	broken := b.acquire(t, newLocker(t, lazy{b.store, nil}, lock.Options{Namespace: "lazy"})).Context()
 	many := func(n int) *dynamodb.TransactWriteItemsInput {
 		in := &dynamodb.TransactWriteItemsInput{}
@@ -576,6 +578,7 @@ func TestTransactWrongUse(t *testing.T) {
 		"a lock of several":    {together.Context(), b.client, transfer("a", "b", "1"), "was locked together with others"},
 		"a store without open": {broken, b.client, transfer("a", "b", "1"), "cannot be opened"},
 		"another Region":       {ctx, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
+		"Region, wrapped":      {behind, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
 		"an update of the row": {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("locks")}}, "on the row of the lock itself"},
 		"the row, by its ARN":  {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("arn:aws:dynamodb:eu-central-1:123456789012:table/locks")}}, "on the row of the lock itself"},
 		"a put of the row":     {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("put")}}, "on the row of the lock itself"},

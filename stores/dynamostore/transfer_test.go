@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -284,7 +285,7 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.dead {
-		return nil, errConnection
+		return nil, fault.ErrBroken
 	}
 	p.requests++
 	left := w.random.IntN(1000)
@@ -319,7 +320,7 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 func (w *clearing) serve(r *http.Request, body []byte) (*http.Response, error) {
 	again := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)).WithContext(r.Context())
 	again.Header = r.Header
-	return inProcess{w.bank.Server}.Do(again)
+	return fault.InProcess{Handler: w.bank.Server}.RoundTrip(again)
 }
 
 // late delivers a copy of a request up to 20 minutes later.
