@@ -18,6 +18,7 @@ import (
 
 // importable are the packages that a block may use without importing them.
 var importable = map[string]string{
+	"batching":    "github.com/lambdalock/lambdalock/stores/dynamostore/batching",
 	"cfn":         "github.com/aws/aws-lambda-go/cfn",
 	"context":     "context",
 	"dynamostore": "github.com/lambdalock/lambdalock/stores/dynamostore",
@@ -30,6 +31,7 @@ var importable = map[string]string{
 	"lock":        "github.com/lambdalock/lambdalock/lock",
 	"memstore":    "github.com/lambdalock/lambdalock/stores/memstore",
 	"middleware":  "github.com/lambdalock/lambdalock/middleware",
+	"os":          "os",
 	"slog":        "log/slog",
 	"time":        "time",
 }

@@ -13,7 +13,7 @@ var (
 	// One action covers acquire, renew and release.
 	lockActions = []string{"dynamodb:UpdateItem"}
 
-	// What a store that sends the requests of a batch together needs besides.
+	// What package dynamostore/batching needs besides.
 	batchActions = []string{"dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"}
 
 	// The least that shows the locks: one lock by its name, all of them, and

@@ -40,9 +40,10 @@ type ILockTable interface {
 	// and Connect for functions. GrantLock panics if namespace is a token.
 	GrantLock(grantee awsiam.IGrantable, namespace *string) awsiam.Grant
 
-	// GrantLockInBatches is GrantLock for code that uses InBatches of package
-	// dynamostore: it also allows dynamodb:PartiQLInsert and PartiQLUpdate. Call it
-	// for connected functions too, with the namespace of ConnectOptions.
+	// GrantLockInBatches is GrantLock for code that uses package
+	// dynamostore/batching: it also allows dynamodb:PartiQLInsert and
+	// PartiQLUpdate. Call it for connected functions too, with the namespace of
+	// ConnectOptions.
 	GrantLockInBatches(grantee awsiam.IGrantable, namespace *string) awsiam.Grant
 
 	// GrantInspect allows grantee, a person or a tool, to read the locks:

@@ -12,11 +12,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/batching"
 )
 
 // BenchmarkCompany reports what a batch of messages takes with a store that
@@ -42,7 +44,9 @@ func BenchmarkCompany(b *testing.B) {
 func benchmarkCompany(b *testing.B, s servers.Server, records, workers int) {
 	w := newWire(batchDelay)
 	b.Cleanup(w.next.CloseIdleConnections)
-	single := dynamostore.New(newClient(s.Endpoint, w), table)
+	client := newClient(s.Endpoint, w)
+	single := dynamostore.New(client, table)
+	together := func(c *dynamodb.Client) *dynamostore.Store { return dynamostore.New(batching.Client(c), table) }
 	round := 0
 	// deliver handles a batch of new events, of names of that round.
 	deliver := func(b *testing.B, store *dynamostore.Store, names int) {
@@ -67,20 +71,20 @@ func benchmarkCompany(b *testing.B, s servers.Server, records, workers int) {
 	}{
 		{"single", func(b *testing.B, measured func(func())) { measured(func() { deliver(b, single, round) }) }},
 		{"raw", func(b *testing.B, measured func(func())) {
-			r := &statements{Client: newClient(s.Endpoint, w)}
-			deliver(b, dynamostore.New(r, table).InBatches(), round)
+			var r statements
+			deliver(b, together(dynamodb.New(client.Options(), r.record)), round)
 			r.rename("company/", "raw/")
-			measured(func() { r.replay(b) })
+			measured(func() { r.replay(b, client) })
 		}},
 		{"new", func(b *testing.B, measured func(func())) {
-			measured(func() { deliver(b, single.InBatches(), round) })
+			measured(func() { deliver(b, together(client), round) })
 		}},
 		{"existing", func(b *testing.B, measured func(func())) {
-			deliver(b, single.InBatches(), 0)
-			measured(func() { deliver(b, single.InBatches(), 0) })
+			deliver(b, together(client), 0)
+			measured(func() { deliver(b, together(client), 0) })
 		}},
 		{"known", func(b *testing.B, measured func(func())) {
-			store := single.InBatches()
+			store := together(client)
 			deliver(b, store, 0)
 			measured(func() { deliver(b, store, 0) })
 		}},
@@ -103,25 +107,31 @@ func benchmarkCompany(b *testing.B, s servers.Server, records, workers int) {
 	}
 }
 
-// statements are those that it has sent as a client.
+// statements are those that a client has sent.
 type statements struct {
-	*dynamodb.Client
-
 	mu                  sync.Mutex
 	claims, completions []types.BatchStatementRequest
 }
 
-func (r *statements) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+// record is an option of the client.
+func (r *statements) record(o *dynamodb.Options) {
+	o.Interceptors.AddBeforeExecution(r)
+}
+
+// BeforeExecution implements an interceptor of the SDK.
+func (r *statements) BeforeExecution(_ context.Context, in *smithyhttp.InterceptorContext) error {
 	r.mu.Lock()
-	for _, s := range in.Statements {
-		if strings.HasPrefix(*s.Statement, "INSERT") {
-			r.claims = append(r.claims, s)
-		} else {
-			r.completions = append(r.completions, s)
+	defer r.mu.Unlock()
+	if batch, ok := in.Input.(*dynamodb.BatchExecuteStatementInput); ok {
+		for _, s := range batch.Statements {
+			if strings.HasPrefix(*s.Statement, "INSERT") {
+				r.claims = append(r.claims, s)
+			} else {
+				r.completions = append(r.completions, s)
+			}
 		}
 	}
-	r.mu.Unlock()
-	return r.Client.BatchExecuteStatement(ctx, in, opts...)
+	return nil
 }
 
 // rename changes the names of all statements, and leaves out the completions
@@ -144,7 +154,7 @@ func (r *statements) rename(from, to string) {
 
 // replay sends the statements with the SDK alone, in as few requests as
 // possible, and as many of them at a time as the store does.
-func (r *statements) replay(b *testing.B) {
+func (r *statements) replay(b *testing.B, client *dynamodb.Client) {
 	b.Helper()
 	for _, all := range [][]types.BatchStatementRequest{r.claims, r.completions} {
 		chunks := make(chan []types.BatchStatementRequest)
@@ -152,7 +162,7 @@ func (r *statements) replay(b *testing.B) {
 		for range 8 {
 			senders.Go(func() {
 				for chunk := range chunks {
-					out, err := r.Client.BatchExecuteStatement(b.Context(), &dynamodb.BatchExecuteStatementInput{Statements: chunk})
+					out, err := client.BatchExecuteStatement(b.Context(), &dynamodb.BatchExecuteStatementInput{Statements: chunk})
 					if err != nil || slices.ContainsFunc(out.Responses, func(a types.BatchStatementResponse) bool { return a.Error != nil }) {
 						b.Errorf("the statements: %v", err)
 					}

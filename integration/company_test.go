@@ -10,6 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/batching"
 )
 
 // TestConformanceInCompany runs the suite with a store that sends the requests
@@ -19,7 +20,7 @@ func TestConformanceInCompany(t *testing.T) {
 		t.Run(backend.name, func(t *testing.T) {
 			t.Parallel()
 			p, w := onTable(backend.start)(t), newWire(0)
-			store := dynamostore.New(newClient(p.Endpoints[0], w), table).InBatches()
+			store := dynamostore.New(batching.Client(newClient(p.Endpoints[0], w)), table)
 			t.Cleanup(w.next.CloseIdleConnections)
 			locktest.Run(t, locktest.Harness{
 				Open:      func(*testing.T) driver.Store { return store },
@@ -29,9 +30,9 @@ func TestConformanceInCompany(t *testing.T) {
 	}
 }
 
-// TestStatements shows that the servers take the texts that the store sends,
-// and answer each as the embedded server does. Otherwise the store would send
-// each request by itself, and nobody would notice. dynoxide takes one REMOVE
+// TestStatements shows that the servers take the texts of package batching, and
+// answer each as the embedded server does. Otherwise each request would be sent
+// by itself, and nobody would notice. dynoxide takes one REMOVE
 // only.
 func TestStatements(t *testing.T) {
 	const (

@@ -77,14 +77,6 @@
 // makes it safe to repeat: of all its attempts and late copies at most one is
 // applied (F3, F5, F21).
 //
-// # Many locks in one request
-//
-// [Store.InBatches] sends the same updates under the same conditions as
-// PartiQL, several in one BatchExecuteStatement. A claim of a name that may
-// have no row is an INSERT, because UPDATE creates none; a late copy of it
-// cannot touch a row that exists. What a statement leaves in doubt is sent
-// again as UpdateItem.
-//
 // # Looking at rows
 //
 // Read and Rows are for people with a tool, such as the command lambdalock.

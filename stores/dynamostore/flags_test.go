@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -53,17 +50,6 @@ var answerFlags = []struct {
 	{passes, []string{"400 Unheard", "499 Unheard", "300", "302", "400", "403", "404", "413", "499"}},
 }
 
-// memberFlags has what the code of one statement of a batch means. Without
-// flags, the request goes on alone.
-var memberFlags = map[types.BatchStatementErrorCodeEnum]*driver.Error{
-	types.BatchStatementErrorCodeEnumConditionalCheckFailed: nil, types.BatchStatementErrorCodeEnumDuplicateItem: nil,
-	types.BatchStatementErrorCodeEnumValidationError: nil, types.BatchStatementErrorCodeEnumAccessDenied: nil,
-	types.BatchStatementErrorCodeEnumItemCollectionSizeLimitExceeded: &lasts, types.BatchStatementErrorCodeEnumResourceNotFound: &lasts,
-	types.BatchStatementErrorCodeEnumRequestLimitExceeded: &throttles, types.BatchStatementErrorCodeEnumThrottlingError: &throttles,
-	types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded: &throttles, types.BatchStatementErrorCodeEnumTransactionConflict: &conflicts,
-	types.BatchStatementErrorCodeEnumInternalServerError: &unclear, "Unheard": &unclear,
-}
-
 // answered returns the error of the SDK for an answer.
 func answered(answer string) error {
 	var status int
@@ -79,88 +65,24 @@ func answered(answer string) error {
 	return &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err}}
 }
 
-// failing is a client whose requests fail: those of several statements as a
-// whole, or else the first statement with a code.
-type failing struct {
-	dynamostore.Client
-	err    error
-	member types.BatchStatementErrorCodeEnum
-}
-
-// errAlone is the error of a request by itself, if those of several have
-// another.
-var errAlone = answered("400 Alone")
+// failing is a client whose requests fail.
+type failing struct{ err error }
 
 func (c failing) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return nil, errAlone
-}
-
-func (c failing) BatchExecuteStatement(_ context.Context, in *dynamodb.BatchExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
-	out := &dynamodb.BatchExecuteStatementOutput{Responses: make([]types.BatchStatementResponse, len(in.Statements))}
-	out.Responses[0].Error = &types.BatchStatementError{Code: c.member}
-	return out, c.err
-}
-
-// failingAlone is a client whose requests by themselves fail.
-type failingAlone struct{ failing }
-
-func (c failingAlone) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return nil, c.err
 }
 
-// wantFlags compares all flags of an error. Without flags, it is that of a
-// request that went on alone.
-func wantFlags(t *testing.T, what string, err error, want *driver.Error) {
-	t.Helper()
-	var e *driver.Error
-	if want == nil {
-		if !strings.Contains(fmt.Sprint(err), "Alone") {
-			t.Errorf("%s: %v, want a request alone", what, err)
-		}
-		return
-	}
-	if !errors.As(err, &e) || e.Answered != want.Answered || e.Unapplied != want.Unapplied || e.Lasting != want.Lasting || e.Conflict != want.Conflict {
-		t.Errorf("%s: %+v, want %+v", what, e, *want)
-	}
-}
-
-// TestFlags has what every answer means, to a request alone, to one of several
-// statements, and to one of these.
+// TestFlags has what every answer means.
 func TestFlags(t *testing.T) { // F2, F8, F9, F57
 	t.Parallel()
+	now := time.Now()
 	for _, c := range answerFlags {
 		for _, answer := range c.answers {
-			want, err := &c.flags, answered(answer)
-			_, _, got := dynamostore.New(failingAlone{failing{err: err}}, table).Acquire(t.Context(), claimOf("n"))
-			wantFlags(t, answer+", alone", got, want)
-			if slices.Contains([]string{"AccessDeniedException", "UnknownOperationException", "ValidationException"}, answer[min(4, len(answer)):]) {
-				want = nil // the name may be the reason, or the server may not know such requests
+			_, _, err := dynamostore.New(failing{answered(answer)}, table).Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now})
+			var e *driver.Error
+			if want := c.flags; !errors.As(err, &e) || e.Answered != want.Answered || e.Unapplied != want.Unapplied || e.Lasting != want.Lasting || e.Conflict != want.Conflict {
+				t.Errorf("%s: %+v, want %+v", answer, e, want)
 			}
-			synctest.Test(t, func(t *testing.T) {
-				f := &companyFixture{store: dynamostore.New(failing{err: err}, table).InBatches()}
-				for _, o := range f.acquire(t.Context(), claimsOf("n", 2)...) {
-					wantFlags(t, answer+", together", o.err, want)
-				}
-			})
 		}
-	}
-	for _, code := range append(types.BatchStatementErrorCodeEnum("").Values(), "Unheard") {
-		want, known := memberFlags[code]
-		if !known {
-			t.Errorf("the table lacks the code %s", code)
-		}
-		synctest.Test(t, func(t *testing.T) {
-			f := &companyFixture{store: dynamostore.New(failing{member: code}, table).InBatches()}
-			failures := 0
-			for _, o := range f.acquire(t.Context(), claimsOf("n", 3)...) {
-				if o.err != nil {
-					failures++
-					wantFlags(t, "a statement, "+string(code), o.err, want)
-				}
-			}
-			if failures != 1 {
-				t.Errorf("%s: %d of 3 statements failed", code, failures)
-			}
-		})
 	}
 }

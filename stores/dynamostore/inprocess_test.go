@@ -60,9 +60,11 @@ func newBank(t *testing.T, balances map[string]string) *bank {
 	return b
 }
 
-func clientOf(h http.Handler) *dynamodb.Client {
+func clientOf(h http.Handler) *dynamodb.Client { return clientOver(fault.InProcess{Handler: h}) }
+
+func clientOver(transport http.RoundTripper) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", HTTPClient: &http.Client{Transport: fault.InProcess{Handler: h}}, BaseEndpoint: aws.String("http://localhost"),
+		Region: "eu-central-1", HTTPClient: &http.Client{Transport: transport}, BaseEndpoint: aws.String("http://dynamodb"),
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
 }

@@ -41,7 +41,7 @@ func Open(ctx context.Context, table string) (*Store, error) {
 }
 
 // NewClient returns a client with the same configuration as Open's, for
-// [EnsureTable].
+// [EnsureTable] and for clients in front of it, such as package batching's.
 func NewClient(ctx context.Context) (*dynamodb.Client, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
 	if err != nil {

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
@@ -24,13 +22,7 @@ func openTable(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 // meets faults of its own.
 func openTableOf(t *testing.T, h *simulation.History, server http.Handler) func(uint64) driver.Store {
 	client := func(id uint64) *dynamodb.Client {
-		return dynamodb.New(dynamodb.Options{
-			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"),
-			HTTPClient: &http.Client{Transport: &fault.Transport{
-				Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
-			}},
-			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-		})
+		return clientOver(&fault.Transport{Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late})
 	}
 	if err := dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), "locks"); err != nil {
 		t.Fatal(err)
@@ -41,19 +33,4 @@ func openTableOf(t *testing.T, h *simulation.History, server http.Handler) func(
 func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
 	t.Parallel()
 	simulation.Run(t, openTable, simulation.Config{Histories: 20, Share: 10})
-}
-
-// TestSimulationInCompany plays histories with a store that sends each request
-// together with another one. A seed need not replay exactly, because nothing
-// decides which of the two is the first in the request.
-func TestSimulationInCompany(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
-	t.Parallel()
-	c := simulation.Config{Histories: 20, Share: 10}
-	if testing.Short() {
-		c.Histories = 2
-	}
-	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
-		open := openTable(t, h)
-		return func(id uint64) driver.Store { return paired{open(id).(*dynamostore.Store).InBatches()} }
-	}, c)
 }

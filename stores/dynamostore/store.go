@@ -13,6 +13,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/awserror"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/internal/expression"
 )
 
 // Client is the part of a *dynamodb.Client that a Store needs.
@@ -25,7 +26,6 @@ type Store struct {
 	client  Client
 	table   string
 	options []func(*dynamodb.Options)
-	company *company // nil: each request is sent by itself
 	// mute is whether the server has refused a claim and not returned the item that
 	// refused it, as DynamoDB does.
 	mute atomic.Bool
@@ -46,13 +46,11 @@ func New(client Client, table string) *Store {
 // two numbers. It rises all the same: a row's fence is never above its stamp,
 // and only a claim with a higher stamp is granted to another owner.
 const (
-	acquireUpdate = "SET ownerToken = :token, heldUntil = :until, stamp = :stamp, " +
-		"fence = :fence, holder = :holder, deleteAfter = :deleteAfter"
-	acquireMutexUpdate   = acquireUpdate + " REMOVE event, payload" // the dead holder's
-	acquireEventUpdate   = acquireUpdate + ", event = :event REMOVE payload"
-	acquirePayloadUpdate = acquireUpdate + ", event = :event, payload = :payload"
+	acquireMutexUpdate   = expression.Claim + " REMOVE event, payload" // the dead holder's
+	acquireEventUpdate   = expression.Claim + ", event = :event REMOVE payload"
+	acquirePayloadUpdate = expression.Claim + ", event = :event, payload = :payload"
 
-	readable  = "attribute_not_exists(rowFormat)"
+	readable  = expression.Readable
 	below     = "(attribute_not_exists(stamp) OR stamp < :stamp)"
 	acquireIf = readable + " AND (" +
 		"((attribute_not_exists(ownerToken) OR heldUntil < :now) AND " + below + ") " +
@@ -63,10 +61,10 @@ const (
 	acquireOrderIf      = acquireIf + notStale
 	acquireEventOrderIf = acquireEventIf + notStale
 
-	ifOwner       = readable + " AND ownerToken = :token"
+	ifOwner       = expression.Owner
 	renewUpdate   = "SET heldUntil = :until, deleteAfter = :deleteAfter"
 	renewIf       = ifOwner + " AND heldUntil <= :until"
-	releaseSet    = "SET deleteAfter = :deleteAfter"
+	releaseSet    = expression.Release
 	cooldownSet   = releaseSet + ", ownerToken = :cooldown, heldUntil = :until"
 	raiseUpdate   = "SET stamp = :stamp, deleteAfter = :deleteAfter"
 	raiseIf       = readable + " AND " + below
@@ -266,11 +264,7 @@ func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (drive
 // send returns the item of the server's answer, and whether the update was
 // applied.
 func (s *Store) send(ctx context.Context, in *dynamodb.UpdateItemInput) (map[string]types.AttributeValue, bool, error) {
-	client := s.client
-	if s.company != nil {
-		client = s.company
-	}
-	out, err := client.UpdateItem(ctx, in, s.options...)
+	out, err := s.client.UpdateItem(ctx, in, s.options...)
 	if err == nil {
 		return out.Attributes, true, nil
 	}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -145,10 +144,7 @@ func (w *clearing) source(m move) {
 func (w *clearing) deliver(m move) bool {
 	w.count("deliveries")
 	p := &process{w: w}
-	p.client = dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", HTTPClient: p, BaseEndpoint: aws.String("http://localhost"),
-		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	})
+	p.client = clientOver(p)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	locker, err := lock.New(dynamostore.New(p.client, table), &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
@@ -270,8 +266,8 @@ var dice = []struct {
 	{what: "late requests", times: 10, fault: fakedynamo.DropBefore, late: true},
 }
 
-// Do implements the SDK's HTTPClient.
-func (p *process) Do(r *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper.
+func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package dynamostore
+package batching
 
 import (
 	"errors"
@@ -83,7 +83,7 @@ func memberError(e *types.BatchStatementError) error {
 		return fmt.Errorf("%w: %s", errInvalid, aws.ToString(e.Message))
 	case types.BatchStatementErrorCodeEnumConditionalCheckFailed:
 		if len(e.Item) <= 1 {
-			return errInDoubt
+			return errAlone
 		}
 		return &types.ConditionalCheckFailedException{Message: e.Message, Item: e.Item}
 	}

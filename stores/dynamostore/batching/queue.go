@@ -1,4 +1,4 @@
-package dynamostore
+package batching
 
 import (
 	"context"
@@ -30,8 +30,7 @@ const (
 
 // queue holds the statements that wait for others to travel with.
 type queue struct {
-	client  batchClient
-	options []func(*dynamodb.Options)
+	client *dynamodb.Client
 
 	mu       sync.Mutex
 	callers  map[*invocation.Batch]int // that have no answer yet
@@ -42,14 +41,11 @@ type queue struct {
 	requests int           // under way, with several members each
 }
 
-func newQueue(client batchClient, options []func(*dynamodb.Options)) *queue {
-	return &queue{client: client, options: options, callers: map[*invocation.Batch]int{}}
-}
-
 // member is a statement with its caller.
 type member struct {
 	name      string
 	statement types.BatchStatementRequest
+	options   []func(*dynamodb.Options)
 	batch     *invocation.Batch
 
 	ctx    context.Context
@@ -152,7 +148,7 @@ func (q *queue) depart() {
 		switch members := q.take(); len(members) {
 		case 0:
 		case 1:
-			q.answer(members[0], answer{err: errInDoubt}, nil)
+			q.answer(members[0], answer{err: errAlone}, nil)
 		default:
 			q.start(members)
 		}
@@ -183,7 +179,7 @@ func (q *queue) take() []*member {
 }
 
 // start sends members in one request. It lives until the last of their contexts
-// ends. Of their values it has those of the first.
+// ends. Values and options are those of the first.
 func (q *queue) start(members []*member) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(members[0].ctx))
 	t := &travel{callers: len(members), cancel: cancel}
@@ -192,7 +188,7 @@ func (q *queue) start(members []*member) {
 	}
 	q.requests++
 	go func() {
-		all := answers(len(members), nil, errNoAnswer)
+		all := answers(len(members), nil, errors.New("the client has ended its goroutine"))
 		defer func() { // also after a panic or a runtime.Goexit of the client
 			cancel()
 			q.arrive(members, all, recover())
@@ -206,7 +202,7 @@ func (q *queue) execute(ctx context.Context, members []*member) []answer {
 	for i, m := range members {
 		in.Statements[i] = m.statement
 	}
-	out, err := q.client.BatchExecuteStatement(ctx, in, q.options...)
+	out, err := q.client.BatchExecuteStatement(ctx, in, members[0].options...)
 	return answers(len(members), out, err)
 }
 
@@ -239,6 +235,3 @@ func (q *queue) alone(ctx context.Context, b *invocation.Batch, in *dynamodb.Upd
 	defer count(-1)
 	return q.client.UpdateItem(ctx, in, options...)
 }
-
-// errNoAnswer is the error of a request whose client returned nothing.
-var errNoAnswer = errors.New("the client has ended its goroutine")

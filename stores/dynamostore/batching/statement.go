@@ -1,11 +1,14 @@
-package dynamostore
+package batching
 
 import (
 	"regexp"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/stores/dynamostore/internal/expression"
 )
 
 // statement is a PartiQL text, and the placeholders whose values are its
@@ -17,9 +20,25 @@ type statement struct {
 	returning  bool // the row as it was before
 }
 
-// shape is what an UpdateItem with constant expressions is in PartiQL.
+// kind is what requests with the same expressions have in common.
+type kind struct{ table, update, condition string }
+
+// kindOf returns the kind of a request, and the name of its lock.
+func kindOf(in *dynamodb.UpdateItemInput) (k kind, name string) {
+	if key, ok := in.Key["lock"].(*types.AttributeValueMemberS); ok {
+		name = key.Value
+	}
+	return kind{aws.ToString(in.TableName), aws.ToString(in.UpdateExpression), aws.ToString(in.ConditionExpression)}, name
+}
+
+func (k kind) claims() bool { return strings.HasPrefix(k.update, expression.Claim) }
+
+func (k kind) releases() bool {
+	return strings.HasPrefix(k.update, expression.Release) && k.condition == expression.Owner
+}
+
+// shape is what the requests of a kind are in PartiQL.
 type shape struct {
-	claim  bool
 	insert statement // of a claim: for a name without a row
 	update statement // for a name with a row; UPDATE creates none
 }
@@ -32,35 +51,29 @@ var (
 	plainEvent = regexp.MustCompile(`^[\w/-][\w:/-]*$`)
 )
 
-// shapeOf translates a claim or a release. It reports false for any other
-// request.
-func shapeOf(table, update, condition string) (shape, bool) {
-	claim := strings.HasPrefix(update, acquireUpdate)
-	release := strings.HasPrefix(update, releaseSet) && condition == ifOwner
-	if !claim && !release {
-		return shape{}, false
-	}
-	s := shape{claim: claim, update: updateStatement(table, update, condition)}
-	if claim {
-		s.insert = insertStatement(table, update)
+// shapeOf translates a claim or a release.
+func shapeOf(k kind) shape {
+	s := shape{update: updateStatement(k)}
+	if k.claims() {
+		s.insert = insertStatement(k)
 		s.update.text, s.update.returning = s.update.text+" RETURNING ALL OLD *", true
 	}
-	return s, true
+	return s
 }
 
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.update.html
-func updateStatement(table, update, condition string) statement {
-	set, removed, _ := strings.Cut(update, " REMOVE ")
-	text := `UPDATE "` + table + `" ` + set + " REMOVE " + strings.ReplaceAll(removed, ", ", " REMOVE ")
-	text = strings.TrimSuffix(text, " REMOVE ") + ` WHERE "lock" = :lock AND ` + notExists.ReplaceAllString(condition, "$1 IS MISSING")
+func updateStatement(k kind) statement {
+	set, removed, _ := strings.Cut(k.update, " REMOVE ")
+	text := `UPDATE "` + k.table + `" ` + set + " REMOVE " + strings.ReplaceAll(removed, ", ", " REMOVE ")
+	text = strings.TrimSuffix(text, " REMOVE ") + ` WHERE "lock" = :lock AND ` + notExists.ReplaceAllString(k.condition, "$1 IS MISSING")
 	return newStatement(strings.ReplaceAll(text, "#event", `"#event"`))
 }
 
 // insertStatement returns what the update makes of a name without a row.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.insert.html
-func insertStatement(table, update string) statement {
-	set, _, _ := strings.Cut(strings.TrimPrefix(update, "SET "), " REMOVE ")
-	return newStatement(`INSERT INTO "` + table + `" VALUE {'lock': :lock, '` + strings.NewReplacer(" = ", "': ", ", ", ", '").Replace(set) + `}`)
+func insertStatement(k kind) statement {
+	set, _, _ := strings.Cut(strings.TrimPrefix(k.update, "SET "), " REMOVE ")
+	return newStatement(`INSERT INTO "` + k.table + `" VALUE {'lock': :lock, '` + strings.NewReplacer(" = ", "': ", ", ", ", '").Replace(set) + `}`)
 }
 
 func newStatement(text string) statement {
@@ -82,14 +95,14 @@ func (s statement) of(in *dynamodb.UpdateItemInput) types.BatchStatementRequest 
 	}
 }
 
-// maxCompanySize is the size of a request that travels together with others.
-// They would all wait for a larger one.
-const maxCompanySize = 16 << 10
+// maxSize is the size of a request that travels together with others. They
+// would all wait for a larger one.
+const maxSize = 16 << 10
 
 // size returns about how many bytes the values have.
-func (v values) size() int {
+func size(values map[string]types.AttributeValue) int {
 	n := 0
-	for name, value := range v {
+	for name, value := range values {
 		n += len(name)
 		switch value := value.(type) {
 		case *types.AttributeValueMemberS:
@@ -99,7 +112,7 @@ func (v values) size() int {
 		case *types.AttributeValueMemberB:
 			n += len(value.Value)
 		case *types.AttributeValueMemberM:
-			n += values(value.Value).size()
+			n += size(value.Value)
 		}
 	}
 	return n
