@@ -111,12 +111,7 @@ func (a *acquisition) run() error {
 		if granted || err != nil {
 			return err
 		}
-		if a.locker.opts.Coalesce && round < coalescePatience {
-			err = a.coalesce()
-		} else {
-			err = a.wait(round)
-		}
-		if err != nil {
+		if err := a.wait(round); err != nil {
 			return err
 		}
 	}
@@ -188,17 +183,6 @@ func (a *acquisition) prepare() error {
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
 	a.claim.Token = a.clock.Text()
-	if a.locker.opts.Coalesce {
-		if a.key.Event == "" {
-			return &NoKeyError{Field: "Event", Reason: "is empty, and with Coalesce every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
-		}
-		if a.takesMarks() {
-			a.claim.Token = driver.Coalescing(a.claim.Token)
-		}
-		if t := turnOf(a.ctx); t != nil && t.Serves {
-			a.floor = clock.Wall(a.clock).Truncate(time.Microsecond).Add(a.locker.opts.Grace) // as the stamp of a mark
-		}
-	}
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 	}

@@ -10,8 +10,9 @@
 // know that it has lost the lock: pass [Lease.Fence] to the database that you
 // write to, so that it can refuse such a holder.
 //
-// [Locker.AcquireAll] takes several locks together, and [Locker.AcquireOneOf]
-// lets several share a name.
+// [Locker.AcquireAll] takes several locks together, [Locker.AcquireOneOf] lets
+// several share a name, and with [Locker.Latest] one run serves a burst of
+// events.
 //
 // Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
 // ([*PayloadMismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never

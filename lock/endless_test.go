@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,7 @@ func TestEndlessStream(t *testing.T) { // F7
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(lock.Options{Coalesce: true, Lease: c.mode})
+				l := f.locker(lock.Options{Lease: c.mode})
 				ctx, cancel := t.Context(), context.CancelFunc(func() {})
 				if c.deadline > 0 {
 					ctx, cancel = context.WithTimeout(ctx, c.deadline)
@@ -54,7 +55,7 @@ func TestEndlessStream(t *testing.T) { // F7
 				runs := 0
 				var began time.Time // the last run that succeeded
 				start := time.Now()
-				err := l.Do(ctx, event("first"), func(ctx context.Context) error {
+				err := l.Latest(ctx, event("first"), func(ctx context.Context) error {
 					runs++
 					at := time.Now()
 					f.faulty.Plan(fault.Mark, c.fault)
@@ -85,7 +86,7 @@ func above(n int) func(int) bool                    { return func(runs int) bool
 // stream sends other events until stop is called, which returns when the last
 // that was coalesced came, and how many were refused.
 func stream(t *testing.T, f *fixture) (stop func() (last time.Time, refused int)) {
-	l := f.locker(coalescing)
+	l := f.locker(aMinute)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	var last time.Time
@@ -103,8 +104,8 @@ func stream(t *testing.T, f *fixture) (stop func() (last time.Time, refused int)
 			if row.Token == "" {
 				continue // it would run by itself
 			}
-			switch err := l.Do(ctx, event(fmt.Sprint(i)), nothing); {
-			case isCoalesced(err):
+			switch ok, err := coalesced(ctx, l, event(fmt.Sprint(i))); {
+			case ok:
 				last = came
 			case isHeld(err):
 				refused++
@@ -144,13 +145,13 @@ func TestRunsLongerThanAHeartbeatsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{Coalesce: true, Lease: lock.Heartbeat(4 * time.Second)})
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)})
 		for i := range 2 {
 			marked := false
-			err := l.Do(t.Context(), event(fmt.Sprint(i)), func(context.Context) error {
+			err := l.Latest(t.Context(), event(fmt.Sprint(i)), func(context.Context) error {
 				time.Sleep(10 * time.Second)
 				if !marked {
-					marked = isCoalesced(l.Do(t.Context(), event("another"), nothing))
+					marked, _ = coalesced(t.Context(), l, event("another"))
 				}
 				return nil
 			})
@@ -163,77 +164,78 @@ func TestRunsLongerThanAHeartbeatsLease(t *testing.T) {
 
 func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline time.Duration) {
 	f := newFixture(t)
-	l := f.locker(lock.Options{Coalesce: true, Lease: mode})
-	takes, coalesced := 20*time.Second, 0
+	l := f.locker(lock.Options{Lease: mode})
+	takes, n := 20*time.Second, 0
 	deliver := func(id string) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		if deadline > 0 {
 			ctx, cancel = context.WithTimeout(ctx, deadline)
 		}
 		defer cancel()
-		return l.Do(ctx, event(id), func(ctx context.Context) error {
+		return l.Latest(ctx, event(id), func(ctx context.Context) error {
 			time.Sleep(takes)
-			if isCoalesced(f.locker(coalescing).Do(t.Context(), event("another"), nothing)) {
-				coalesced++
+			if ok, _ := coalesced(t.Context(), f.locker(aMinute), event("another")); ok {
+				n++
 			}
 			return ctx.Err()
 		})
 	}
-	if err := deliver("e1"); !errors.Is(err, lock.ErrOwed) || coalesced != 1 {
-		t.Errorf("the first delivery: %v, %d coalesced", err, coalesced)
+	if err := deliver("e1"); !isDeadline(err) || n != 1 {
+		t.Errorf("the first delivery: %v, %d coalesced", err, n)
 	}
 	for range 2 {
-		if err := deliver("e1"); err != nil && !isCompleted(err) || coalesced != 1 {
-			t.Errorf("the next delivery: %v, %d coalesced", err, coalesced)
+		if err := deliver("e1"); err != nil && !isCompleted(err) || n != 1 {
+			t.Errorf("the next delivery: %v, %d coalesced", err, n)
 		}
 	}
 	takes = time.Second
 	_ = deliver("e2")
-	if err := deliver("e3"); err != nil || coalesced < 2 {
-		t.Errorf("when runs are short again: %v, %d coalesced", err, coalesced)
+	if err := deliver("e3"); err != nil || n < 2 {
+		t.Errorf("when runs are short again: %v, %d coalesced", err, n)
 	}
 }
 
-// TestFailedRunIsOwed shows that the end of a run that failed says whether
-// others rely on it, and frees the name.
+// TestFailedRunIsOwed shows that the error of a run that failed is hidden if
+// others rely on it or may, because it may say that the event need not come
+// again. The name is free.
 func TestFailedRunIsOwed(t *testing.T) { // F7
 	t.Parallel()
 	for name, c := range map[string]struct {
-		marks int
-		fault fault.Fault // of the first release
-		owed  bool
+		marks  int
+		fault  fault.Fault // of the first release
+		always bool        // of all others, too
+		hidden bool
 	}{
-		"nobody came":         {0, fault.None, false},
-		"one came":            {1, fault.None, true},
-		"five came":           {5, fault.None, true},
-		"the request is lost": {1, fault.DropBefore, true},
-		"the answer is lost":  {1, fault.ApplyThenDrop, true},
+		"nobody came":         {0, fault.None, false, false},
+		"one came":            {1, fault.None, false, true},
+		"five came":           {5, fault.None, false, true},
+		"the request is lost": {1, fault.DropBefore, false, true},
+		"the answer is lost":  {1, fault.ApplyThenDrop, false, true},
+		"nobody knows":        {0, fault.DropBefore, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(coalescing)
-				lk := f.mustAcquire(l, event("e1"))
+				l := f.locker(aMinute)
+				h := hold(t, l, "e1")
 				for i := range c.marks {
-					if err := l.Do(t.Context(), event(fmt.Sprint("other ", i)), nothing); !isCoalesced(err) {
-						t.Fatal(err)
-					}
+					mustCoalesce(t, l, fmt.Sprint("other ", i))
 				}
 				f.outcomes()
 				f.faulty.Plan(fault.Release, c.fault)
-				var owed *lock.OwedError
-				if err := lk.Release(); errors.As(err, &owed) != c.owed || c.owed && owed.Again {
-					t.Errorf("Release: %v", err)
+				if c.always {
+					f.faulty.Always(fault.Release, c.fault)
 				}
-				if c.owed {
-					f.wantOutcomes(lock.OutcomeOwed, lock.OutcomeReleased)
-				} else {
-					f.wantOutcomes(lock.OutcomeReleased)
+				err := h.ends(errWork)
+				if err == nil || !strings.Contains(err.Error(), errWork.Error()) || errors.Is(err, errWork) == c.hidden || !c.hidden && err != errWork {
+					t.Errorf("got %v", err)
 				}
-				if err := lk.Complete(); !errors.Is(err, lock.ErrReleased) {
-					t.Errorf("Complete after that: %v", err)
+				if c.always {
+					f.wantOutcomes(lock.OutcomeStoreFailed)
+					return
 				}
+				f.wantOutcomes(lock.OutcomeReleased)
 				f.wantFree("after the failure")
 			})
 		})
@@ -250,23 +252,20 @@ func TestFailureBeforeMarksAreServed(t *testing.T) { // F7, F19
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(coalescing)
-				lk := f.mustAcquire(l, event("e1"))
+				l := f.locker(aMinute)
+				h := hold(t, l, "e1")
 				time.Sleep(takes)
-				if err := l.Do(t.Context(), event("other"), nothing); !isCoalesced(err) {
-					t.Fatal(err)
-				}
+				mustCoalesce(t, l, "other")
 				if takes > 0 {
-					var owed *lock.OwedError
-					if err := lk.Complete(); !errors.As(err, &owed) || !owed.Again {
-						t.Fatal(err)
-					}
+					h.again(t)
 				} else {
 					time.Sleep(2 * time.Minute)
-					lk = f.mustAcquire(l, event("e1"))
+					dead := h
+					h = hold(t, l, "e1")
+					defer func() { _ = dead.ends(errWork) }()
 				}
-				if err := lk.Release(); !errors.Is(err, lock.ErrOwed) {
-					t.Errorf("Release: %v", err)
+				if err := h.ends(errWork); err == nil || errors.Is(err, errWork) {
+					t.Errorf("got %v", err)
 				}
 				f.wantFree("after the failure")
 			})

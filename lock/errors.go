@@ -40,10 +40,6 @@ type HeldError struct {
 	// not completed yet, so do not acknowledge it: if the holder fails, the source
 	// must deliver it again.
 	Duplicate bool
-	// Coalesced reports whether the holder will run once more, or its own event
-	// will be delivered again, because [Options.Coalesce] is set: the event may be
-	// acknowledged.
-	Coalesced bool
 	// Cooldown reports whether the holder's work has ended, and the name stays held
 	// until Until because of its [Options.HoldAtLeast].
 	Cooldown bool
@@ -127,15 +123,22 @@ func (e *PayloadMismatchError) Error() string {
 }
 
 // DeadlineError says that too little time is left before the context's deadline
-// to do any work and release the lock. The store was not asked. AWS Lambda
-// reports it as errorType "DeadlineError".
+// to do any work and release the lock. The store was not asked, unless the work
+// of [Locker.Latest] has to run once more. AWS Lambda reports it as errorType
+// "DeadlineError".
 type DeadlineError struct {
 	Left time.Duration // time left until the deadline
-	Need time.Duration // the least time to run and to release
+	Need time.Duration // the least time to run and to release; of Latest: what the last run took
+
+	again bool // another run is needed
 }
 
 // Error implements error.
 func (e *DeadlineError) Error() string {
+	if e.again {
+		return fmt.Sprintf("lambdalock: other events came during the work, which has to run once more and took %v, and %v are left: the source has to deliver the event again; give the function, or its lease, the time for three runs",
+			e.Need.Round(time.Millisecond), e.Left.Round(time.Millisecond))
+	}
 	return fmt.Sprintf("lambdalock: %v are left before the deadline, and at least %v are needed to run and to release the lock: raise the function's timeout, or lower Reserve",
 		e.Left.Round(time.Millisecond), e.Need.Round(time.Millisecond))
 }

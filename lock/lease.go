@@ -48,12 +48,16 @@ type heldLock Lock
 // Store implements [driver.Lock].
 func (h *heldLock) Store() driver.Store { return h.locker.store }
 
+func (h *heldLock) held() *Lock { return (*Lock)(h) }
+
 // innermost returns the lock that the code asked for last, or nil if it has not
 // got that one. Nothing may be done to the locks around it instead.
 func innermost(ctx context.Context) *Lock {
 	d, _ := driver.FromContext(ctx)
-	h, _ := d.(*heldLock)
-	return (*Lock)(h)
+	if h, ok := d.(interface{ held() *Lock }); ok {
+		return h.held()
+	}
+	return nil
 }
 
 type heldKey struct{}

@@ -34,10 +34,6 @@ type Lock struct {
 	read    time.Time // the last reading of the clock; guarded by reading
 	time    time.Time // the time of wall then; guarded by reading
 
-	// Only for Options.Coalesce:
-	runBegan            time.Time // the present run of the work
-	lastRun, longestRun time.Duration
-
 	work   context.Context
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil with a fixed lease
@@ -51,7 +47,7 @@ type Lock struct {
 const (
 	completed = iota + 1
 	released
-	tentative // completed, unless it is refused for a reason that lets the lock go on
+	tentative // unless the answer lets the lock go on
 )
 
 func (a *acquisition) newLock() *Lock {
@@ -121,7 +117,6 @@ func (l *Lock) startTime(read time.Time) { l.read, l.time = read, read.Round(0) 
 // The heartbeats of the locks around it look at the wall clock, because their
 // timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
-	l.runBegan = l.clock.Now()
 	ctx := context.WithValue(driver.NewContext(l.ctx, (*heldLock)(l)), heldKey{}, l)
 	for held := range l.chain {
 		if held.beat != nil { // this one's begins below

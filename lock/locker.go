@@ -16,7 +16,7 @@ type Locker struct {
 	opts      Options
 	prefix    string
 	lastStamp atomic.Int64 // microseconds; see nextStamp
-	lastRun   atomic.Int64 // nanoseconds that the last run took; only for Options.Coalesce
+	lastRun   lastRun
 	// pressed counts the settlements that the store has throttled and that are
 	// still trying.
 	pressed atomic.Int32
@@ -33,9 +33,6 @@ func New(store driver.Store, opts *Options) (*Locker, error) {
 	}
 	filled, err := opts.withDefaults()
 	if err != nil {
-		return nil, err
-	}
-	if err := filled.checkCoalesce(store); err != nil {
 		return nil, err
 	}
 	prefix, err := namespacePrefix(filled.Namespace)
@@ -62,8 +59,7 @@ func (l *Locker) Check(ctx context.Context) error {
 // Do runs work while it holds key, and completes the event if work returns nil.
 // It returns work's error unchanged. If the lock cannot be acquired, work does
 // not run and the error is Acquire's. If work succeeded but the event could not
-// be completed, the error is Complete's. With Options.Coalesce, work may run
-// several times. The context given to work carries the
+// be completed, the error is Complete's. The context given to work carries the
 // lease and ends when the lease is lost.
 func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) error) error {
 	lk, err := l.Acquire(ctx, key)
@@ -71,15 +67,10 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 		return err
 	}
 	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
-	for {
-		if err := work(lk.Context()); err != nil {
-			return err
-		}
-		err := lk.Complete()
-		if owed := (*OwedError)(nil); !errors.As(err, &owed) || !owed.Again {
-			return err
-		}
+	if err := work(lk.Context()); err != nil {
+		return err
 	}
+	return lk.Complete()
 }
 
 // nextStamp returns a stamp that no other claim of this Locker has, even in the

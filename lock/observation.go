@@ -20,8 +20,7 @@ const (
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
 	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
-	OutcomeCoalesced        Outcome = "coalesced"         // the holder runs once more for it, or a record of its batch has run: info
-	OutcomeOwed             Outcome = "owed"              // events were coalesced during the work: it runs once more, or the event has to come again: info
+	OutcomeCoalesced        Outcome = "coalesced"         // acknowledged, because the holder runs once more for it, or a record of its batch has run: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
@@ -39,7 +38,7 @@ func (o Outcome) level() slog.Level {
 	switch o {
 	case OutcomeAcquired, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
-	case OutcomeHeld, OutcomeCoalesced, OutcomeOwed, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten:
+	case OutcomeHeld, OutcomeCoalesced, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten:
 		return slog.LevelInfo
 	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError
@@ -178,7 +177,6 @@ func (l *Lock) observation(outcome Outcome, began time.Time, requests int, err e
 
 func outcomeOf(err error) Outcome {
 	var done *CompletedError
-	var held *HeldError
 	switch {
 	case errors.As(err, &done) && done.Stale:
 		return OutcomeStale
@@ -186,7 +184,7 @@ func outcomeOf(err error) Outcome {
 		return OutcomeAlreadyCompleted
 	case errors.As(err, new(*PayloadMismatchError)):
 		return OutcomeMismatch
-	case errors.As(err, &held) && held.Coalesced:
+	case errors.As(err, new(*coalescedError)):
 		return OutcomeCoalesced
 	case errors.Is(err, ErrHeld):
 		return OutcomeHeld

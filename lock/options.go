@@ -44,21 +44,6 @@ type Options struct {
 	// delivers the event again. If the store is a [driver.Line], waiters are served
 	// roughly first come, first served; this is not guaranteed.
 	MaxWait time.Duration
-	// Coalesce makes one run of the work serve all events that come during the run
-	// before it, for work that acts on current state and ignores what the event
-	// says. An event that finds the name held marks the row, and its [*HeldError]
-	// is Coalesced; the holder's Complete then returns an [*OwedError], and its
-	// work runs once more. All who share a name do the same work.
-	//
-	// After any error of Complete, let the source deliver the holder's event again:
-	// a coalesced event is lost only if the holder's is. Every key needs an Event.
-	// If only one of the two Lockers has Coalesce, the event is refused as usual.
-	// Not together with MaxWait, several keys or transactions.
-	//
-	// The holder begins its last run when less time is left than three runs take,
-	// and after 15 minutes at the latest; those who come then are refused. A Locker
-	// whose runs take more than half of the time coalesces nothing.
-	Coalesce bool
 	// HoldAtLeast keeps a name held for at least that long from when it was
 	// acquired, whether the work succeeds or fails, and without a further request.
 	// After [Locker.AcquireOneOf], each slot stays held. A holder that dies leaves

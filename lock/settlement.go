@@ -3,7 +3,6 @@ package lock
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -16,9 +15,9 @@ import (
 // deadline within 90 minutes, until the lease ends, and for at least 2 s.
 //
 // After an error the name stays held until its lease ends, because a release
-// would let a duplicate run: keep the work's result and report the error. With
-// [Options.Coalesce], do not acknowledge the event. A second call returns what
-// the first call returned. After Release it returns [ErrReleased].
+// would let a duplicate run: keep the work's result and report the error. A
+// second call returns what the first call returned. After Release it returns
+// [ErrReleased].
 func (l *Lock) Complete() error { return l.CompleteWith(nil) }
 
 // CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
@@ -30,50 +29,34 @@ func (l *Lock) CompleteWith(result []byte) error { return l.CompleteFor(result, 
 func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
 	tell, err := l.complete(result, remember, time.Time{})
 	tell()
-	if owed := (*OwedError)(nil); errors.As(err, &owed) && !owed.Again {
-		tell, _ = l.release(time.Time{}, false)
-		tell()
-	}
 	return err
 }
 
 // complete completes the event. It tries until limit if that is not zero and
 // comes first. The caller must call tell when observers may end locks.
 func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) (tell func(), err error) {
-	var how int32 = completed
-	if l.locker.opts.Coalesce {
-		how = tentative
-	}
-	if !l.beginEnd(how) {
+	if !l.beginEnd(completed) {
 		return func() {}, l.completedBefore()
 	}
 	return l.settle(l.completion(result, remember).endBy(limit))
 }
 
 // Release releases the name without completing the event, so that a later
-// delivery runs. After an error the name is free once its lease ends, and with
-// an [*OwedError] it is free. After Complete it does nothing and returns what
-// Complete returned.
+// delivery runs. After an error the name is free once its lease ends. After
+// Complete it does nothing and returns what Complete returned.
 func (l *Lock) Release() error {
-	tell, err := l.release(time.Time{}, true)
-	if t := turnOf(l.ctx); t != nil {
-		t.Owed = err != nil && l.locker.opts.Coalesce
-	}
+	tell, err := l.release(time.Time{})
 	tell()
 	return err
 }
 
-// release releases the name, and asks for marks unless they are known. It tries
-// until limit if that is not zero and comes first. The caller must call tell as
-// for complete.
-func (l *Lock) release(limit time.Time, ask bool) (tell func(), err error) {
+// release releases the name. It tries until limit if that is not zero and comes
+// first. The caller must call tell as for complete.
+func (l *Lock) release(limit time.Time) (tell func(), err error) {
 	if !l.beginEnd(released) {
 		return func() {}, l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
-	if ask {
-		l.askForMarks(s)
-	}
 	if l.set == nil || l.set.all { // otherwise no work has begun
 		l.coolDown(s)
 	}
@@ -119,6 +102,9 @@ type settlement struct {
 	// transaction sends the request together with other writes. Nil: it is sent to
 	// the store.
 	transaction func(context.Context, *driver.Settlement) (driver.Row, bool, error)
+	// goesOn returns why the lock goes on after that answer, or nil if it has
+	// ended. Nil: whatever the answer is, the lock has ended.
+	goesOn func(ok bool, err error) error
 
 	row           driver.Row // that the store answered with
 	began, ended  time.Time
@@ -158,10 +144,6 @@ func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
 		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(min(cmp.Or(max(remember, 0), l.locker.opts.Remember), longestRemember)), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
-	if l.locker.opts.Coalesce {
-		l.ran(s.began)
-	}
-	l.askForMarks(s)
 	l.coolDown(s)
 	return s
 }
@@ -196,14 +178,7 @@ func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
 	if outcome == "" { // nothing to report
 		return
 	}
-	if outcome == OutcomeReleased && err != nil {
-		l.observeBeside(OutcomeOwed, s, err)
-		err = nil
-	}
 	l.observeSettled(outcome, s, err)
-	if outcome == OutcomeOwed { // the lock goes on
-		return
-	}
 	if outcome == OutcomeReleased && s.resultDropped {
 		l.observeBeside(OutcomeResultDropped, s, nil)
 	}
@@ -216,8 +191,7 @@ func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
 }
 
 // write sends the settlement. Heartbeat and context end with it, even if the
-// store panics. The outcome is empty if the lock goes on because the
-// transaction was refused for another reason.
+// store panics. The outcome is empty if the lock goes on.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	goesOn := false
 	defer func() { <-l.settling }() // after endWork, so that a second caller finds nothing running
@@ -240,21 +214,14 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	used := later(clock.Wall(l.clock), s.request.Until)
 	s.request.DeleteAfter = keepUntil(memory, used, l.locker.opts.Remember)
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
-	owed := l.owed(s, ok, err)
-	if owed != nil && !s.completes {
-		return l.releaseOwing(s, owed)
-	}
-	if owed != nil {
-		err = owed
-	}
-	if goesOn = owed != nil || err != nil && s.transaction != nil && !s.unsure; goesOn {
-		l.outcome = nil
-		l.ending.Store(0)
-		if owed != nil {
-			return OutcomeOwed, err
+	if s.goesOn != nil {
+		if why := s.goesOn(ok, err); why != nil {
+			goesOn = true
+			l.outcome = nil
+			l.ending.Store(0)
+			l.unreported.Add(int64(s.sent))
+			return "", why
 		}
-		l.unreported.Add(int64(s.sent))
-		return "", err
 	}
 	outcome, err = l.ended(s, ok, err)
 	l.outcome = err
@@ -291,7 +258,7 @@ func (l *Lock) endWork() {
 // depend on it.
 func (l *Lock) wasApplied(s *settlement) bool {
 	switch {
-	case s.row.Untold && s.request.MarksBelow > 0: // marks may have refused it
+	case s.row.Untold && s.goesOn != nil: // the row may have refused it for that reason
 		return false
 	case !s.completes || s.row.Untold:
 		return s.transaction == nil

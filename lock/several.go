@@ -46,9 +46,6 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	c := clock.From(ctx)
 	s := &Locks{clock: c, began: c.Now(), settling: make(chan struct{}, 1)}
 	sorted, wrong, err := l.inOrder(keys)
-	if l.opts.Coalesce {
-		err = &ConfigError{Reason: "Coalesce is for one key, because the holders of several do not know which of them has to run once more: acquire one key, or leave the option out"}
-	}
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)
 		a.decided = c.Now()
@@ -142,7 +139,7 @@ func (s *Locks) Release() error {
 	reversed := slices.Clone(s.locks)
 	slices.Reverse(reversed)
 	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
-		tell, _ := l.release(limit, false)
+		tell, _ := l.release(limit)
 		return tell
 	})
 	return s.outcome

@@ -14,6 +14,7 @@ type locker interface {
 	Acquire(context.Context, lock.Key) (*lock.Lock, error)
 	AcquireAll(context.Context, ...lock.Key) (*lock.Locks, error)
 	Do(context.Context, lock.Key, func(context.Context) error) error
+	Latest(context.Context, lock.Key, func(context.Context) error) error
 }
 
 // onClock is the Locker of a process with its own clock.
@@ -42,4 +43,8 @@ func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Locks, er
 
 func (o onClock) Do(ctx context.Context, k lock.Key, work func(context.Context) error) error {
 	return o.locker.Do(clock.With(ctx, o.clock), k, work)
+}
+
+func (o onClock) Latest(ctx context.Context, k lock.Key, work func(context.Context) error) error {
+	return o.locker.Latest(clock.With(ctx, o.clock), k, work)
 }

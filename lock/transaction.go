@@ -21,13 +21,14 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 		}
 		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
 	}
-	if l.locker.opts.Coalesce {
-		l.ending.Store(0)
-		<-l.settling
-		return &ConfigError{Reason: "a transaction completes the event once, and with Coalesce the work may have to run again: leave one of them out"}
-	}
 	s := l.completion(result, 0)
 	s.ctx, s.transaction = ctx, send
+	s.goesOn = func(_ bool, err error) error {
+		if s.unsure {
+			return nil
+		}
+		return err
+	}
 	tell, err := l.settle(s)
 	tell()
 	return err

@@ -60,6 +60,9 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 	if s.held.action == skip {
 		refuse(lossy)
 	}
+	if s.each.onlyLatest {
+		s.checkLatest()
+	}
 	around, onFailed := aroundOf[R](s), onFailedOf[R](s)
 	return &batch[R]{wrapper: newWrapper(s), open: open, around: around, onFailed: onFailed}
 }
@@ -121,7 +124,7 @@ func (d *delivery[R]) rememberedTogether() *invocation.Batch {
 		Claims:    min(d.claims(), len(d.ready)),
 		LeastHold: d.engine.HoldAtLeast,
 		Renews:    d.engine.Lease.IsHeartbeat(),
-		Coalesces: d.held.action == coalesce,
+		Coalesces: d.each.onlyLatest,
 	}
 	for i := range d.tasks {
 		if k := d.tasks[i].key; k.Event != "" && k.Order == "" {

@@ -71,12 +71,12 @@ func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
 	environment(t, table.URL, "locks")
 	runs := 0
 	var h func(context.Context, order) error
-	h = middleware.WithLock(byOrder, func(context.Context, order) error {
+	h = middleware.Latest(byOrder, func(context.Context, order) error {
 		if runs++; runs == 1 {
 			return h(patience.Context(t), order{ID: "2"})
 		}
 		return nil
-	}, middleware.OnHeld(middleware.Coalesce), noLog)
+	}, noLog)
 	if err := h(patience.Context(t), order{ID: "1"}); err != nil || runs != 2 {
 		t.Errorf("%d runs, %v", runs, err)
 	}

@@ -9,7 +9,8 @@
 // [WithLock] locks a whole event. [EachSQSMessage] and its siblings lock every
 // record of a batch, so that only the records that failed are delivered again.
 // [EachSQSBody] and its siblings, and [WithEventBridgeDetail], are for handlers
-// of what a message carries. [WithLocks] takes several locks for one event.
+// of what a message carries. [WithLocks] takes several locks for one event, and
+// with [Latest] one run serves a burst of events.
 //
 // # Guarantees
 //

@@ -26,27 +26,16 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 		if sig.takesContext {
 			args[0] = reflect.ValueOf(run.ctx)
 		}
-		for {
-			out := handler.Call(args)
-			if sig.returnsError {
-				if err, _ := out[len(out)-1].Interface().(error); err != nil {
-					out[len(out)-1] = reflect.ValueOf(run.failed(err))
-					return out
-				}
-			}
-			var err error
-			if sig.result == nil {
-				err = run.complete(nil, 0)
-			} else {
-				err = run.settle(&out[0])
-			}
-			switch {
-			case err == nil:
-				return out
-			case !runsAgain(err):
-				return run.reply(&answer{action: fail, err: err}, sig.result).values(&run, sig)
-			}
+		out := handler.Call(args)
+		if sig.returnsError && out[len(out)-1].Interface() != nil {
+			return out
 		}
+		if sig.result == nil {
+			run.complete(nil, 0)
+		} else {
+			run.settle(&out[0])
+		}
+		return out
 	}
 }
 

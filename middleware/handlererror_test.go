@@ -36,34 +36,41 @@ var failingWays = map[string]func(key func() (lock.Key, error), failure error, o
 		_, err := h.Invoke(context.Background(), []byte("{}"))
 		return err
 	},
-	"records": func(key func() (lock.Key, error), failure error, opts ...middleware.Option) (err error) {
-		onFailed := middleware.OnFailed(func(_ context.Context, f []*middleware.Failed[events.SQSMessage]) { err = f[0].Err })
-		h := middleware.EachSQSMessage(func(context.Context, events.SQSMessage) (lock.Key, error) { return key() }, func(context.Context, events.SQSMessage) error { return failure }, append(opts, onFailed)...)
-		_, _ = h(context.Background(), events.SQSEvent{Records: make([]events.SQSMessage, 1)})
-		return err
+	"latest": func(key func() (lock.Key, error), failure error, opts ...middleware.Option) error {
+		h := middleware.Latest(func(context.Context, order) (lock.Key, error) { return key() }, func(context.Context, order) error { return failure }, opts...)
+		return h(context.Background(), order{})
 	},
+	"only the latest records": func(key func() (lock.Key, error), failure error, opts ...middleware.Option) error {
+		return failingRecords(key, failure, append(opts, middleware.OnlyLatest())...)
+	},
+	"records": failingRecords,
+}
+
+func failingRecords(key func() (lock.Key, error), failure error, opts ...middleware.Option) (err error) {
+	onFailed := middleware.OnFailed(func(_ context.Context, f []*middleware.Failed[events.SQSMessage]) { err = f[0].Err })
+	h := middleware.EachSQSMessage(func(context.Context, events.SQSMessage) (lock.Key, error) { return key() }, func(context.Context, events.SQSMessage) error { return failure }, append(opts, onFailed)...)
+	_, _ = h(context.Background(), events.SQSEvent{Records: make([]events.SQSMessage, 1)})
+	return err
 }
 
 // TestUncomparableError shows that an error of any type reaches AWS Lambda.
 func TestUncomparableError(t *testing.T) {
 	t.Parallel()
 	for name, way := range failingWays {
-		for _, opts := range [][]middleware.Option{nil, {coalesces}} {
-			key := func() (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
-			if got, ok := way(key, invalidFields{"a"}, newFixture().options(opts...)...).(invalidFields); !ok || len(got) != 1 {
-				t.Errorf("%s: %v", name, got)
-			}
+		key := func() (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
+		if got, ok := way(key, invalidFields{"a"}, newFixture().options()...).(invalidFields); !ok || len(got) != 1 {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
 // TestPermanentWithoutALock shows that a handler that needed no lock may fail
-// for good under Coalesce, too.
+// for good.
 func TestPermanentWithoutALock(t *testing.T) {
 	t.Parallel()
 	for name, way := range failingWays {
 		key := func() (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
-		if err := way(key, middleware.Permanent(errRecord), newFixture().options(coalesces)...); !errors.As(err, new(*middleware.PermanentError)) {
+		if err := way(key, middleware.Permanent(errRecord), newFixture().options()...); !errors.As(err, new(*middleware.PermanentError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -3,7 +3,6 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 	"time"
@@ -32,58 +31,31 @@ func (r *handlerRun) release() {
 	}
 }
 
-// failed returns the error to report for a handler that failed with err: err
-// itself, unless that says that the event need not come again while others rely
-// on it, or may, because the outcome of the release is unknown.
-func (r *handlerRun) failed(err error) error {
-	if r.lock == nil || r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
-		return err
-	}
-	if r.lock.Release() != nil {
-		return &lock.OwedError{Key: r.key, Err: err}
-	}
-	return err
-}
-
 // complete completes the event after the handler succeeded, and releases the
-// lock. If that fails, the handler's result still counts: the error is nil,
-// except with Coalesce. Then events that were acknowledged may rely on another
-// run, and no other invocation begins one.
-func (r *handlerRun) complete(result []byte, remember time.Duration) error {
-	if r.lock == nil {
-		return nil
+// lock. If that fails, the handler's result still counts.
+func (r *handlerRun) complete(result []byte, remember time.Duration) {
+	if r.lock != nil {
+		_ = r.lock.CompleteFor(result, remember) // package lock has reported the error
 	}
-	err := r.lock.CompleteFor(result, remember) // package lock has reported the error
-	if r.w.held.action != coalesce {
-		return nil
-	}
-	return err
-}
-
-// runsAgain reports whether complete says that the handler runs once more.
-func runsAgain(err error) bool {
-	var owed *lock.OwedError
-	return errors.As(err, &owed) && owed.Again
 }
 
 // completeFor completes the event as RememberFor says of the result. stored is
 // what is kept of it; nil: nothing.
-func (r *handlerRun) completeFor(stored []byte, result any) error {
+func (r *handlerRun) completeFor(stored []byte, result any) {
 	remember := time.Duration(0)
 	if r.w.rememberFor != nil {
 		if remember = r.w.rememberFor(result); remember <= 0 {
 			stored, remember = nil, 0
 		}
 	}
-	return r.complete(stored, remember)
+	r.complete(stored, remember)
 }
 
-// settle ends the lock after a handler whose result is not an error, and
-// returns what complete does. It does nothing if the event is not completed,
-// because release follows.
-func (r *handlerRun) settle(result *reflect.Value) error {
+// settle ends the lock after a handler whose result is not an error. It does
+// nothing if the event is not completed, because release follows.
+func (r *handlerRun) settle(result *reflect.Value) {
 	if r.lock == nil {
-		return nil
+		return
 	}
 	v := result.Interface()
 	if body := bodyOf(v); body != nil {
@@ -92,12 +64,9 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 				closeBody(body)
 			}
 		}()
-		if r.w.held.action == coalesce {
-			return errStreamed
-		}
 	}
 	if r.stream(result) {
-		return nil
+		return
 	}
 	doc, err := []byte(nil), error(nil)
 	if r.storesResult() || r.gateway != eventkind.NoGateway || r.w.http.byValue {
@@ -105,7 +74,7 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 		r.judge(doc)
 	}
 	if !r.completes(v, doc) {
-		return nil
+		return
 	}
 	if !r.storesResult() {
 		doc, err = nil, nil
@@ -114,7 +83,7 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 		r.reportDropped(err)
 		doc = nil
 	}
-	return r.completeFor(doc, v)
+	r.completeFor(doc, v)
 }
 
 // judge takes a result for a response if it has a status and neither types nor
@@ -133,8 +102,6 @@ func (r *handlerRun) judge(doc []byte) {
 // if a gateway may wait for it.
 func (r *handlerRun) completes(result any, doc []byte) bool {
 	switch {
-	case r.w.held.action == coalesce: // otherwise nobody runs for the events that were coalesced
-		return true
 	case len(doc) > longestResult(r.gateway):
 		return false
 	case r.w.completedIf != nil:
@@ -159,12 +126,9 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 		return instead.failure()
 	}
 	defer run.release()
-	for {
-		if err := work(run.ctx); err != nil {
-			return run.failed(err)
-		}
-		if err := run.complete(nil, 0); !runsAgain(err) {
-			return err
-		}
+	if err := work(run.ctx); err != nil {
+		return err
 	}
+	run.complete(nil, 0)
+	return nil
 }

@@ -26,7 +26,6 @@ func TestHTTPSkipBehindAny(t *testing.T) {
 		later  bool // the second request comes after the first one
 	}{
 		"held, Skip":      {middleware.OnHeld(middleware.Skip), false},
-		"held, Coalesce":  {middleware.OnHeld(middleware.Coalesce), false},
 		"completed, Skip": {middleware.OnCompleted(middleware.Skip), true},
 	} {
 		t.Run(name, func(t *testing.T) {

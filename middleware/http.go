@@ -144,9 +144,6 @@ func (s *settings) use(h overHTTP) {
 	if s.held.action == skip {
 		refuse("OnHeld(Skip) %s: leave it out to answer with status 409, or choose Fail, Wait or Respond", empty)
 	}
-	if s.held.action == coalesce {
-		refuse("OnHeld(Coalesce) %s, and nobody delivers a failed request again: take the requests into a queue, and coalesce there", empty)
-	}
 	if s.completed.chosen && s.completed.action == skip {
 		refuse("OnCompleted(Skip) %s: leave it out to replay the first response, or choose Fail", empty)
 	}

@@ -53,11 +53,11 @@ func Namespace(ns string) Option {
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
-			refuse("OnHeld(nil): use Skip, Fail, Wait, Coalesce or Respond")
+			refuse("OnHeld(nil): use Skip, Fail, Wait or Respond")
 		}
-		o.held = p.forHeld()
+		o.held, o.onHeld = p.forHeld(), true
 		checkDuration("Wait", o.held.wait, time.Millisecond, "5*time.Second")
-		o.engine.MaxWait, o.engine.Coalesce = o.held.wait, o.held.action == coalesce
+		o.engine.MaxWait = o.held.wait
 	}
 }
 
@@ -91,9 +91,8 @@ func CompletedIf[T any](f func(result T) bool) Option {
 // OnError turns an error that says why the handler did not run into a result: a
 // *lock.HeldError, *lock.CompletedError, *lock.PayloadMismatchError,
 // *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
-// *lock.ConfigError; with [Coalesce] also why a handled event comes back, such
-// as a *lock.OwedError. T must be assignable to the handler's result type; for
-// a lambda.Handler, it is encoded as JSON unless it is bytes. Default: none.
+// *lock.ConfigError. T must be assignable to the handler's result type; for a
+// lambda.Handler, it is encoded as JSON unless it is bytes. Default: none.
 //
 // If f returns the error it was given, that is answered as without OnError; if
 // it returns another one, the invocation fails with that. f is called only
@@ -113,7 +112,7 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 // the handler succeeds or fails: for schedules that begin on several hosts, or
 // for at most one run of each name in d. It takes no further request. An event
 // that comes meanwhile meets a *lock.HeldError with Cooldown, and [OnHeld] says
-// what becomes of it. A run that [Coalesce] owes does not wait for d, and if
+// what becomes of it. A further run of [Latest] does not wait for d, and if
 // the process dies, the name is free when its lease ends. At least 1 ms, at
 // most 366 days. Default, and zero: the name is free when the handler ends.
 func HoldAtLeast(d time.Duration) Option {
@@ -198,8 +197,8 @@ func Heartbeat(lease time.Duration) Option {
 // The invocation still fails if the store refuses, such as a table that does
 // not exist or an action that is denied, and if the store cannot be opened:
 // otherwise a mistake in the deployment would switch the locks off for good.
-// FailOpen excludes [Coalesce]. lock.FromContext tells the handler whether it
-// has a lease; without one, dynamostore.Transact fails.
+// FailOpen excludes [Latest] and [OnlyLatest]. lock.FromContext tells the
+// handler whether it has a lease; without one, dynamostore.Transact fails.
 func FailOpen() Option {
 	return func(o *settings) { o.failOpen = true }
 }

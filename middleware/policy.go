@@ -8,7 +8,7 @@ import (
 )
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
-// [Fail], [Skip], [Wait], [Coalesce] or [Respond].
+// [Fail], [Skip], [Wait] or [Respond].
 type HeldPolicy interface{ forHeld() policy }
 
 // CompletedPolicy says what to do with an event that was already completed, or
@@ -55,29 +55,6 @@ func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
 }
 
-type coalescePolicy int
-
-// Coalesce is a [HeldPolicy] for handlers that act on current state and ignore
-// what the event says, such as rebuilding an index. The event is acknowledged
-// with the zero result, and the handler that holds the lock runs once more
-// before its own event is completed: see docs/GUIDE.md#held-and-completed.
-//
-// All handlers that share a name must do the same work, every key needs an
-// Event and none an Order, and the function's timeout should fit three runs. An
-// event that cannot be coalesced fails with a *lock.HeldError: another delivery
-// of the holder's own event, one that comes during the holder's last run, and
-// one that meets a holder without Coalesce or a [HoldAtLeast].
-//
-// The holder fails with a *lock.OwedError if others rely on another run that
-// does not fit in or has failed, and with another error if its event cannot be
-// completed: its event then comes again. A coalesced event is lost only if the
-// holder's event is.
-//
-// Every result without an error completes the event. The store must be a
-// driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage are. Over
-// HTTP Coalesce panics, because no source delivers a request again.
-const Coalesce coalescePolicy = 0
-
 type waitPolicy time.Duration
 
 type respondPolicy struct{ v any }
@@ -98,14 +75,12 @@ const (
 	skip
 	respond
 	replay
-	coalesce
 )
 
 func (p Policy) forHeld() policy          { return p.policy() }
 func (p Policy) forCompleted() policy     { return p.policy() }
 func (replayPolicy) forCompleted() policy { return policy{action: replay, chosen: true} }
 func (p waitPolicy) forHeld() policy      { return policy{action: fail, wait: time.Duration(p)} }
-func (coalescePolicy) forHeld() policy    { return policy{action: coalesce, chosen: true} }
 func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v, chosen: true} }
 
 func (p Policy) policy() policy {
@@ -122,11 +97,8 @@ func (p Policy) policy() policy {
 // mistake is found before an event needs the policy.
 func checkPolicies(sig signature, s *settings) {
 	held, completed := s.held.action, s.completed.action
-	if sig.t.NumOut() == 0 && (held == fail || held == coalesce || completed == fail) {
+	if sig.t.NumOut() == 0 && (held == fail || completed == fail) {
 		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or for a schedule choose OnHeld(Skip)", sig.t)
-	}
-	if held == coalesce {
-		checkCoalesce(sig, s)
 	}
 	if held == respond {
 		checkRespond(sig, s.held.response)
@@ -141,22 +113,13 @@ func checkPolicies(sig signature, s *settings) {
 }
 
 // lossy is why a record is not skipped because its lock is held.
-const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or Coalesce if the handler looks at the present state"
+const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest if the handler acts on current state"
 
 // refuseLossy panics if an event would be skipped that its source keeps until
 // it is acknowledged.
 func refuseLossy(event reflect.Type, s *settings) {
 	if s.held.action == skip && eventkind.IsKept(event) {
 		refuse(lossy)
-	}
-}
-
-func checkCoalesce(sig signature, s *settings) {
-	switch {
-	case sig.streams():
-		refuse("OnHeld(Coalesce) may run the handler again, but the stream that %s returns has been sent by then: return a value", sig.t)
-	case s.completedIf != nil:
-		refuse("OnHeld(Coalesce) and CompletedIf are both given, but after a result that completes nothing nobody runs for the events that were coalesced: return an error instead, and leave CompletedIf out")
 	}
 }
 

@@ -50,30 +50,24 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 		return run.reply(instead, rawType).bytes()
 	}
 	defer run.release()
-	for {
-		out, err := h.handler.Invoke(run.ctx, payload)
-		if err != nil {
-			return out, run.failed(err)
-		}
-		run.judge(out)
-		if run.lock == nil || !run.completes(out, out) {
-			return out, nil
-		}
-		var stored []byte
-		switch err := run.withheld(out); {
-		case !run.storesResult():
-		case err != nil:
-			run.reportDropped(err)
-		default:
-			stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
-		}
-		switch err := run.completeFor(stored, out); {
-		case err == nil:
-			return out, nil
-		case !runsAgain(err):
-			return run.reply(&answer{action: fail, err: err}, rawType).bytes()
-		}
+	out, err := h.handler.Invoke(run.ctx, payload)
+	if err != nil {
+		return out, err
 	}
+	run.judge(out)
+	if run.lock == nil || !run.completes(out, out) {
+		return out, nil
+	}
+	var stored []byte
+	switch err := run.withheld(out); {
+	case !run.storesResult():
+	case err != nil:
+		run.reportDropped(err)
+	default:
+		stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
+	}
+	run.completeFor(stored, out)
+	return out, nil
 }
 
 // ofPayload returns key for the payload that it decodes.

@@ -8,7 +8,7 @@ import (
 )
 
 // serving is a run for all records of a name that come after its own in the
-// batch: with Coalesce, because it has begun after they came, or will.
+// batch: with OnlyLatest, because it has begun after they came, or will.
 type serving struct {
 	// except is the event of another invocation whose run it is, as it is stored. A
 	// copy of it must come again if that invocation fails.

@@ -22,6 +22,7 @@ type settings struct {
 	metrics   func(context.Context, Totals) // nil: none
 	store     driver.Store                  // nil: DefaultStore("")
 	held      policy
+	onHeld    bool // OnHeld was given
 	completed policy
 	failOpen  bool
 	// acrossTenants is set if tenants share their locks.
@@ -41,6 +42,7 @@ type settings struct {
 type eachSettings struct {
 	concurrency  int
 	orderPerName bool
+	onlyLatest   bool
 	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
 	onFailed     any // func(context.Context, []*Failed[R]); nil: none
 }
@@ -82,12 +84,6 @@ func (s *settings) apply(opts []Option) {
 
 // check panics if options contradict each other or the environment.
 func (s *settings) check() {
-	if s.failOpen && s.held.action == coalesce {
-		refuse("FailOpen is for handlers that run alone: under OnHeld(Coalesce) other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
-	}
-	if s.acrossTenants && s.held.action == coalesce {
-		refuse("AcrossTenants and OnHeld(Coalesce) are both given, but the holder runs for its own tenant, and the event of another would be acknowledged without a run: leave one of them out")
-	}
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
 	}
@@ -108,7 +104,7 @@ func checkDuration(option string, d, least time.Duration, example string) {
 // events has none of.
 func (s *settings) refuseEach() {
 	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderPerName, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+		refuse("Concurrency, OrderPerName, OnlyLatest, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestSimulation lets WithLock wrap handlers whose processes and requests fail.
+// TestSimulation lets WithLock and Latest wrap handlers whose processes and
+// requests fail.
 func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 	t.Parallel()
 	open := func(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
@@ -25,10 +26,10 @@ func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 			return fault.NewStore(rows, h.Plan(client), h.Late)
 		}
 	}
-	simulation.Run(t, open, simulation.Config{Histories: 200, Share: 2, Wrap: wrapSimulated})
+	simulation.Run(t, open, simulation.Config{Histories: 200, Share: 2, Wrap: wrapSimulated, Latest: latestSimulated})
 }
 
-func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+func simulatedOptions(store driver.Store, o *lock.Options) []middleware.Option {
 	options := []middleware.Option{
 		middleware.Store(store), middleware.Namespace(""), middleware.Observe(o.Observe),
 		middleware.Logger(o.Logger), engine(func(e *lock.Options) { e.RememberEvents = o.RememberEvents }),
@@ -45,12 +46,17 @@ func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler fu
 	if o.MaxWait > 0 {
 		options = append(options, middleware.OnHeld(middleware.Wait(o.MaxWait)))
 	}
-	if o.Coalesce {
-		options = append(options, middleware.OnHeld(middleware.Coalesce))
-	}
-	wrapped := middleware.WithLock(
-		func(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil },
-		func(ctx context.Context, _ lock.Key) error { return handler(ctx) },
-		options...)
+	return options
+}
+
+func byItself(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil }
+
+func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+	wrapped := middleware.WithLock(byItself, func(ctx context.Context, _ lock.Key) error { return handler(ctx) }, simulatedOptions(store, o)...)
+	return func(ctx context.Context) error { return wrapped(ctx, key) }
+}
+
+func latestSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+	wrapped := middleware.Latest(byItself, func(ctx context.Context, _ lock.Key) error { return handler(ctx) }, simulatedOptions(store, o)...)
 	return func(ctx context.Context) error { return wrapped(ctx, key) }
 }

@@ -62,7 +62,7 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		"defined as": func() { middleware.WithLock(keyfuncs.Static("job"), handles[*ownKafkaEvent], opts...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "Coalesce")
+			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "OnlyLatest")
 		})
 	}
 	for name, use := range map[string]func(){

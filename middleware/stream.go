@@ -12,8 +12,6 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 var (
@@ -53,10 +51,6 @@ func bodyOf(v any) io.Reader {
 	reader, _ := v.(io.Reader) // a response without a body can be read once, too
 	return reader
 }
-
-// errStreamed is for a handler that may have to run again, but returned a
-// stream that the type of its result hides.
-var errStreamed = &lock.ConfigError{Reason: "OnHeld(Coalesce) may run the handler again, but the stream that it returned has been sent by then: return a value"}
 
 // closeBody closes a stream, so that a wrapper inside the handler can release
 // its lock.

@@ -94,7 +94,7 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 			err = errGoexit
 		}
 		if !returned && t.turn.Owed { // the panic may be that the record fails for good
-			err = &lock.OwedError{Key: t.key, Err: err}
+			err = &invocation.OwedError{Key: t.key.Digest(), Err: err}
 		}
 	}()
 	err = d.surrounded(t)
@@ -109,9 +109,13 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		d.report(t.ctx, lock.Observation{Outcome: lock.OutcomeCoalesced, Key: t.key})
 		return nil
 	}
-	t.turn = invocation.Turn{Pace: &d.pace, Serves: d.held.action == coalesce && t.nextOfName != nil}
+	t.turn = invocation.Turn{Pace: &d.pace, Serves: d.each.onlyLatest && t.nextOfName != nil}
 	ran, reported := false, false
-	err := d.locked(invocation.WithTurn(t.ctx, &t.turn), t.key, t.err, func(ctx context.Context) error {
+	locked := d.locked
+	if d.each.onlyLatest {
+		locked = d.latest
+	}
+	err := locked(invocation.WithTurn(t.ctx, &t.turn), t.key, t.err, func(ctx context.Context) error {
 		ran = true
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
@@ -121,13 +125,13 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		}
 		return err
 	})
-	if d.held.action == coalesce && err == nil && (ran || t.turn.Coalescer != "") {
+	if d.each.onlyLatest && err == nil && (ran || t.turn.Coalescer != "") {
 		t.served = &serving{except: t.turn.Coalescer}
 	}
 	if t.turn.Throttled {
 		t.again, t.throttled = true, err
 	}
-	if errors.Is(err, lock.ErrOwed) && !reported { // the handler succeeded
+	if ran && !reported && errors.As(err, new(*lock.DeadlineError)) { // the handler succeeded, and has to run once more
 		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 // which Lambda passes in the context, becomes part of the Name.
 //
 // Also across tenants, the same event of another tenant is not a duplicate, but
-// an Order counts for all of them. OnHeld([Coalesce]) panics.
+// an Order counts for all of them. [Latest] and [OnlyLatest] panic.
 func AcrossTenants() Option { return func(s *settings) { s.acrossTenants = true } }
 
 // ofTenant makes a key one of the tenant who asked for the invocation, if any.

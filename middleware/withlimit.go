@@ -34,9 +34,6 @@ func WithLimit[E, H any](nameOf func(event E) string, n int, handler H, opts ...
 // limitedTo makes a wrapper acquire a name as one of n. It is the last option.
 func limitedTo(n int) Option {
 	return func(s *settings) {
-		if s.held.action == coalesce {
-			refuse("OnHeld(Coalesce) is for one holder, because several do not know which of them has to run once more: use WithLock, or leave the option out")
-		}
 		s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
 			return l.AcquireOneOf(ctx, keys.Name, n)
 		}

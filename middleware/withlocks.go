@@ -22,8 +22,8 @@ import (
 // lost.
 //
 // dynamostore.Transact needs a WithLock inside, whose key has the Event:
-// WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). OnHeld([Coalesce])
-// panics. The store gets two requests for each key, one after the other.
+// WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). The store gets two
+// requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	if keys == nil {
 		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")
@@ -34,14 +34,8 @@ func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	}, handler, append(slices.Clone(opts), forSeveral))
 }
 
-// forSeveral makes a wrapper acquire all keys. It is the last option, and
-// panics if another one is for one lock.
-func forSeveral(s *settings) {
-	s.acquire = acquireAll
-	if s.held.action == coalesce {
-		refuse("OnHeld(Coalesce) is for one lock, because the holders of several do not know which of them has to run once more: use WithLock, or leave the option out")
-	}
-}
+// forSeveral makes a wrapper acquire all keys.
+func forSeveral(s *settings) { s.acquire = acquireAll }
 
 // keySet is what to lock for an event.
 type keySet struct {

@@ -56,14 +56,9 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 		return run, nil
 	}
 	var completed *lock.CompletedError
-	var held *lock.HeldError
 	switch {
 	case errors.As(err, &completed):
 		return run, w.answerCompleted(completed, err)
-	case errors.As(err, &held) && held.Coalesced:
-		return run, &answer{action: skip, err: err}
-	case w.held.action == coalesce && held != nil:
-		return run, &answer{action: fail, err: err}
 	case errors.Is(err, lock.ErrHeld):
 		return run, &answer{action: w.held.action, response: w.held.response, err: err}
 	case w.failOpen && ctx.Err() == nil && unanswered(err):

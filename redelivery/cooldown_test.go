@@ -67,7 +67,7 @@ func TestCooldownLosesNoMessage(t *testing.T) {
 	}
 }
 
-// TestDebounce shows that HoldAtLeast beside Coalesce loses no message of a
+// TestDebounce shows that HoldAtLeast beside OnlyLatest loses no message of a
 // name that comes more often, runs a few times a minute however many there are,
 // and for the last one within five: what finds the name in its cooldown comes
 // back together, because one run is for all of it.
@@ -85,7 +85,7 @@ func TestDebounce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := time.Duration(c.messages-1) * c.every
 				began := time.Now()
-				q, _ := c.play(t, middleware.OnHeld(middleware.Coalesce))
+				q, _ := c.play(t, middleware.OnlyLatest())
 				late := q.lastRun.Sub(began) - sent
 				t.Logf("%d runs, the last %v after the last message", q.runs, late)
 				if most := 10 * int(sent.Minutes()+1); len(q.dead) > 0 || q.runs > most || late < 0 || late > 5*time.Minute {

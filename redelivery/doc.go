@@ -31,15 +31,15 @@
 //     then 64 to 511, up to 11 hours.
 //   - A message of a FIFO queue comes back without chance: it waits for those
 //     ahead of it in its group, not beside them.
-//   - With middleware.Coalesce, what met a cooldown comes back together when it
-//     ends: one run is for all of it.
+//   - With middleware.OnlyLatest, what met a cooldown comes back together when
+//     it ends: one run is for all of it.
 //   - Without HoldAtLeast, a message that was received four times keeps the
 //     timeout of its queue. Each receive brings it nearer to the dead-letter
 //     queue, so set maxReceiveCount to at least 5, as AWS advises, and to 20
 //     for a busy name.
 //   - What waits behind a held message in its message group comes back with it.
-//   - A message that failed with a *lock.OwedError comes back after a second:
-//     nothing is wrong with it, and others rely on its run.
+//   - With middleware.OnlyLatest, a message comes back after a second if others
+//     rely on another run for which no time was left, or that failed for good.
 //   - The timeouts are changed when the whole batch has ended, so a message
 //     does not come back while other messages of its batch are being handled.
 //
@@ -101,7 +101,7 @@
 // queue, each cooldown costs every message of the batch a receive: take a batch
 // size of 1, or a maxReceiveCount above the batch size.
 //
-// If a run for the latest event is enough, add middleware.Coalesce to
+// If a run for the latest event is enough, add middleware.OnlyLatest to
 // HoldAtLeast: that is a debounce. 100 messages of a name in ten minutes were
 // 13 to 22 runs, and none was a dead letter. 1,000 were about 50 runs; with a
 // maxReceiveCount of 20 none was a dead letter, with 5 once 41, because a

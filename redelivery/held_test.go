@@ -124,7 +124,7 @@ func TestOwedMessageComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
-		p := q.process(nil, middleware.OnHeld(middleware.Coalesce))
+		p := q.process(nil, middleware.OnlyLatest())
 		const run = 8 * time.Minute // of 15
 		began := time.Now()
 		q.send(message("m1", "customer", run.String()))

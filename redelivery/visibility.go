@@ -18,6 +18,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -102,7 +103,7 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 			continue
 		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, f.Ended)):
 			back = r.holds.back(ctx, held, f)
-		case early && errors.Is(f.Err, lock.ErrOwed):
+		case early && isOwed(ctx, f.Err):
 			back = f.Ended
 		default:
 			groups[group] = first{}
@@ -112,6 +113,13 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		add(m, back)
 	}
 	return byQueue
+}
+
+// isOwed reports whether others rely on another run of a message that failed.
+// Under Latest, a record begins only if there is time for it, so a
+// *lock.DeadlineError says that it has run.
+func isOwed(ctx context.Context, err error) bool {
+	return errors.As(err, new(*invocation.OwedError)) || invocation.BatchOf(ctx).Coalesces && errors.As(err, new(*lock.DeadlineError))
 }
 
 // receives returns how often the message was received.

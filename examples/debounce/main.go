@@ -25,7 +25,7 @@ import (
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	lambda.Start(middleware.EachSQSBody(byCustomer, handle,
-		middleware.OnHeld(middleware.Coalesce), middleware.HoldAtLeast(time.Minute)))
+		middleware.OnlyLatest(), middleware.HoldAtLeast(time.Minute)))
 }
 
 type change struct {

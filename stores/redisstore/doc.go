@@ -69,7 +69,7 @@
 //	holder       while held    who holds it: function, request id, log stream; not in a cooldown
 //	event        while held    the event being worked on, if the key has one
 //	payload      while held    digest of its payload, if the key has one
-//	marks        while held    how many runs others have asked the holder for, with Coalesce, and until an event is completed; -1: no more
+//	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	completed    with events   a line for each: event, when it is forgotten, digest of its payload
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent

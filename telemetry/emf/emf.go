@@ -19,7 +19,6 @@
 //	InProgress      events that another invocation is handling
 //	Contended       events whose lock is held for another event
 //	Coalesced       events for which the holder runs once more
-//	Owed            runs after which it had to do so
 //	Stale           events that are older than a completed one
 //	Mismatched      events that came before with another payload
 //	Refused         events without a key, or with too little time

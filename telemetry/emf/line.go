@@ -22,7 +22,6 @@ var counts = []struct {
 	{"InProgress", func(t *middleware.Totals) int { return t.InProgress }},
 	{"Contended", func(t *middleware.Totals) int { return t.Outcomes[lock.OutcomeHeld] - t.InProgress }},
 	{"Coalesced", outcome(lock.OutcomeCoalesced)},
-	{"Owed", outcome(lock.OutcomeOwed)},
 	{"Stale", outcome(lock.OutcomeStale)},
 	{"Mismatched", outcome(lock.OutcomeMismatch)},
 	{"Refused", outcome(lock.OutcomeRefused)},

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	shared "github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock"
@@ -129,7 +130,7 @@ func playMerged(t *testing.T, seed uint64, ordered string, note func(string)) me
 // draw draws the options that all functions have.
 func (m *merged) draw() {
 	m.options = []middleware.Option{
-		middleware.Namespace(namespace), middleware.Logger(quietly), middleware.OnHeld(middleware.Coalesce),
+		middleware.Namespace(namespace), middleware.Logger(quietly), middleware.OnlyLatest(),
 		middleware.Concurrency(1 + m.roll(8)), rememberEvents(m.roll(30)),
 	}
 	switch m.roll(4) {
@@ -288,7 +289,7 @@ func (m *merged) move(id string, err error) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.byID[id]
-	if errors.Is(err, lock.ErrOwed) {
+	if errors.As(err, new(*lock.DeadlineError)) || errors.As(err, new(*shared.OwedError)) {
 		m.owed++
 		c.owes = true
 	}

@@ -131,7 +131,7 @@ var plays = []play{
 	{"a limit of two", lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		locksOneOf("n0", 2), locksOneOf("n0", 2),
 	}},
-	{bursts, lock.Options{Lease: lock.FixedLease(4 * time.Second), Coalesce: true}, []func(*invocation){
+	{bursts, lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		coalesces(lock.Key{Name: "n0", Event: "e1"}), coalesces(lock.Key{Name: "n0", Event: "e2"}), coalesces(lock.Key{Name: "n0", Event: "e3"}),
 	}},
 }
@@ -179,34 +179,27 @@ func locksOneOf(name string, n int) func(*invocation) {
 // completed or coalesced, and would come again otherwise.
 func coalesces(key lock.Key) func(*invocation) {
 	return func(in *invocation) {
-		lk, err := in.locker.Acquire(in.ctx, key)
-		if held := (*lock.HeldError)(nil); errors.As(err, &held) && held.Coalesced {
-			return
-		}
-		if err != nil {
-			in.refused(key, err)
-			in.fails()
-			return
-		}
-		for {
-			in.holds(key.Name, lk.Context())
+		ran := false
+		err := in.locker.Latest(in.ctx, key, func(ctx context.Context) error {
+			ran = true
+			in.holds(key.Name, ctx)
 			serves := in.begins()
-			succeeded := in.work(lk.Context())
+			succeeded := in.work(ctx)
 			in.ends(key.Name)
 			if !succeeded {
-				_ = lk.Release()
-				in.fails()
-				return
+				return errors.New("the work fails")
 			}
 			in.serve(serves)
-			err := lk.Complete()
-			if owed := (*lock.OwedError)(nil); !errors.As(err, &owed) || !owed.Again {
-				in.completed(key, err)
-				if err != nil {
-					in.fails()
-				}
-				return
-			}
+			return nil
+		})
+		switch {
+		case ran:
+			in.completed(key, err)
+		case err != nil:
+			in.refused(key, err)
+		}
+		if err != nil {
+			in.fails()
 		}
 	}
 }

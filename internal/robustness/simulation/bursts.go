@@ -123,14 +123,12 @@ func (b *bursts) after(client uint64, d time.Duration, do func()) {
 // deliver delivers an event, and again while it is not acknowledged.
 func (b *bursts) deliver(e string, client uint64, random *rand.Rand, times int) {
 	err := b.invoke(e, b.stores[client%uint64(b.c.Clients)], random)
-	var held *lock.HeldError
-	acknowledged := err == nil || errors.As(err, &held) && held.Coalesced
 	if b.note != nil {
 		b.note(fmt.Sprintf("%v: %s ends with %v", time.Now(), e, err))
 	}
 	b.mu.Lock()
 	lost := random.IntN(10) == 0 // the acknowledgement
-	b.gone[e] = acknowledged && !lost
+	b.gone[e] = err == nil && !lost
 	gone := b.gone[e]
 	b.mu.Unlock()
 	if gone || times == 100 {
@@ -163,10 +161,10 @@ func (b *bursts) invoke(e string, store driver.Store, random *rand.Rand) error {
 		p.lastRequest = random.IntN(5)
 	}
 	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(5 * time.Second), lock.Heartbeat(4 * time.Second)}
-	options := &lock.Options{Coalesce: true, Lease: modes[random.IntN(len(modes))], Logger: quiet, Observe: b.observe}
+	options := &lock.Options{Lease: modes[random.IntN(len(modes))], Logger: quiet, Observe: b.observe}
 	ctx, cancel := at.WithDeadlineCause(clock.With(context.Background(), at), at.Now().Add(10*time.Second), nil)
 	defer cancel()
-	err := b.c.Wrap(p, options, lock.Key{Name: "n0", Event: e}, func(ctx context.Context) error {
+	err := b.c.Latest(p, options, lock.Key{Name: "n0", Event: e}, func(ctx context.Context) error {
 		r := span{start: time.Now()}
 		err := at.Sleep(ctx, time.Duration(random.IntN(2500))*time.Millisecond)
 		if err == nil && p.dead {

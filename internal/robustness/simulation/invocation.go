@@ -299,16 +299,19 @@ func (inv *invocation) wrapped(ctx context.Context) {
 	}
 }
 
-// skipCompleted is the default of [Config.Wrap].
-func skipCompleted(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		l, err := lock.New(store, o)
-		if err != nil {
-			panic(err)
+// skipCompleted returns a Wrapper that calls a method of a Locker and skips
+// events that were completed.
+func skipCompleted(do func(*lock.Locker, context.Context, lock.Key, func(context.Context) error) error) Wrapper {
+	return func(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			l, err := lock.New(store, o)
+			if err != nil {
+				panic(err)
+			}
+			if err := do(l, ctx, key, handler); !errors.Is(err, lock.ErrCompleted) {
+				return err
+			}
+			return nil
 		}
-		if err := l.Do(ctx, key, handler); !errors.Is(err, lock.ErrCompleted) {
-			return err
-		}
-		return nil
 	}
 }

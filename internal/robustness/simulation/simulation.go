@@ -83,6 +83,9 @@ func (h *History) met() (requests, faults int) {
 	return requests, faults
 }
 
+// Wrapper wraps a handler so that it runs under the lock of key.
+type Wrapper func(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error
+
 // Config says what happens in the histories. Zero values are the defaults.
 type Config struct {
 	// Histories is how many are played, with the seeds from 0 on.
@@ -111,10 +114,11 @@ type Config struct {
 	// LateBy is the longest time by which a copy is late. Default: 30 s.
 	LateBy time.Duration
 	// Wrap wraps the handler of every third invocation, which skips an event that
-	// was completed, and all of [Bursts]. Default: Locker.Do. The tests of package
-	// middleware give its wrapper, so that no others depend on it and on the key
-	// functions.
-	Wrap func(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error
+	// was completed. Default: Locker.Do. The tests of package middleware give its
+	// wrapper, so that no others depend on it and on the key functions.
+	Wrap Wrapper
+	// Latest wraps all handlers of [Bursts]. Default: Locker.Latest.
+	Latest Wrapper
 
 	tests string // the package of the test, for the command that replays it
 }
@@ -142,7 +146,10 @@ func (c Config) withDefaults() Config {
 		c.LateBy = 30 * time.Second
 	}
 	if c.Wrap == nil {
-		c.Wrap = skipCompleted
+		c.Wrap = skipCompleted((*lock.Locker).Do)
+	}
+	if c.Latest == nil {
+		c.Latest = skipCompleted((*lock.Locker).Latest)
 	}
 	return c
 }

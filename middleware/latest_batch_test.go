@@ -169,8 +169,6 @@ func handlesChanges(ran *[]string) func(context.Context, itemChange) error {
 
 func keyOfChange(c itemChange) lock.Key { return lock.Key{Name: c.name, Event: c.event} }
 
-var coalesces = middleware.OnHeld(middleware.Coalesce)
-
 // TestChangesOfOneBatch sends a hundred changes of each of two names in one
 // batch: each name has one run and two requests.
 func TestChangesOfOneBatch(t *testing.T) { // F32
@@ -186,7 +184,7 @@ func TestChangesOfOneBatch(t *testing.T) { // F32
 						batch = append(batch, itemChange{names[i%len(names) : i%len(names)+1], fmt.Sprint("e", i), "ok"})
 					}
 					var ran []string
-					again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...)
+					again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(middleware.OnlyLatest())...)
 					if len(again) > 0 || len(ran) != runs || f.count(lock.OutcomeCoalesced) != len(batch)-runs {
 						t.Errorf("%d runs, %d coalesced, %v come again", len(ran), f.count(lock.OutcomeCoalesced), again)
 					}
@@ -216,13 +214,13 @@ func TestHoldersOwnEventComesAgain(t *testing.T) { // F1
 						if len(ran) > 0 {
 							return nil // the run that is owed
 						}
-						again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...)
+						again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(middleware.OnlyLatest())...)
 						if !slices.Contains(again, at) || source == "SQS" && len(again) > 1 || len(ran) > 0 {
 							t.Errorf("%v come again, %v ran", again, ran)
 						}
 						ran = append(ran, "own")
 						return nil
-					}, f.options(coalesces)...)
+					}, f.options(middleware.OnlyLatest())...)
 				})
 			})
 		}
@@ -259,7 +257,7 @@ func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture()
 				var ran []string
-				opts := f.options(coalesces, middleware.Concurrency(1))
+				opts := f.options(middleware.OnlyLatest(), middleware.Concurrency(1))
 				sqsChanges(false)(t.Context(), t, []itemChange{{"a", "done", "ok"}}, keyOfChange, handlesChanges(&ran), opts...)
 				ran = nil
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -293,11 +291,11 @@ func TestBatchBesideAHolder(t *testing.T) { // F7, F32
 				if fifo {
 					want = []int{2, 3} // in their order
 				}
-				if again := sqsChanges(fifo)(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...); !slices.Equal(again, want) {
+				if again := sqsChanges(fifo)(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(middleware.OnlyLatest())...); !slices.Equal(again, want) {
 					t.Errorf("%v come again, want %v", again, want)
 				}
 				return nil
-			}, f.options(coalesces)...)
+			}, f.options(middleware.OnlyLatest())...)
 			if !slices.Equal(ran, []string{"holder", "holder"}) || len(holds) > 0 || f.faulty.Requests(fault.Mark) != 1 {
 				t.Errorf("ran %q after %d marks", ran, f.faulty.Requests(fault.Mark))
 			}
@@ -319,7 +317,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture()
 					var failed []error
-					opts := f.options(coalesces)
+					opts := f.options()
 					if form == "records" {
 						opts = append(opts, middleware.OnFailed(func(_ context.Context, fs []*middleware.Failed[events.SQSMessage]) {
 							for _, f := range fs {
@@ -329,7 +327,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 					}
 					var h func(context.Context, order) error
 					runs := 0
-					h = wrap(t, func(context.Context) error {
+					h = wrap(func(context.Context) error {
 						if runs++; runs == 1 {
 							if err := h(t.Context(), order{ID: "other"}); err != nil {
 								t.Error(err)
@@ -352,7 +350,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 						if form == "records" {
 							err, failed = failed[0], nil
 						}
-						if errors.Is(err, lock.ErrOwed) != owed || errors.As(err, new(*middleware.PermanentError)) == owed || !strings.Contains(err.Error(), "no article 7") {
+						if errors.As(err, new(*middleware.PermanentError)) == owed || !strings.Contains(err.Error(), "no article 7") {
 							t.Errorf("delivery %d: %v", run, err)
 						}
 					}

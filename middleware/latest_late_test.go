@@ -31,7 +31,7 @@ func TestLateClaimOfAServedRecord(t *testing.T) { // F3, F14
 			}
 			return sqsChanges(false)(ctx, t, batch, func(c itemChange) lock.Key {
 				return lock.Key{Name: c.name, Event: c.event}
-			}, func(context.Context, itemChange) error { return nil }, f.options(middleware.OnHeld(middleware.Coalesce))...)
+			}, func(context.Context, itemChange) error { return nil }, f.options(middleware.OnlyLatest())...)
 		}
 		f.faulty.Always(fault.Acquire, fault.HangThenApply)
 		f.faulty.Always(fault.Release, fault.DropBefore)

@@ -38,11 +38,15 @@ func TestPermanentButOwed(t *testing.T) { // F7
 					}
 					whole = true
 					return nil
-				}, middleware.Store(q.store), middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(timeout) }), middleware.Logger(discard), middleware.OnHeld(middleware.Coalesce),
+				}, middleware.Store(q.store), middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(timeout) }), middleware.Logger(discard), middleware.OnlyLatest(),
 					redelivery.SQS(q, &redelivery.Options{DeadLetterQueue: letters, Logger: q.logger}))}
 				q.send(message("early", "", ""))
 				time.AfterFunc(5*time.Second, func() { q.send(message("late", "", "")) })
+				began := time.Now()
 				q.poll(1, p)
+				if late := q.received["early"][1].Sub(began) - 10*time.Second; late < 0 || late > 2*time.Second {
+					t.Errorf("came back %v after its run, although another relies on it", late)
+				}
 				if runs != c.runs || whole != c.recovers || c.recovers && len(q.dead) > 0 || len(q.received["early"]) != c.runs || len(q.received["late"]) != 1 {
 					t.Errorf("%d runs, one whole %v, %d in the dead-letter queue, received %v", runs, whole, len(q.dead), q.received)
 				}

@@ -1,0 +1,100 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Latest is [WithLock] for handlers that act on current state and ignore what
+// the event says, such as rebuilding an index: one run serves all events that
+// came before it. An event that finds the lock held is acknowledged, and the
+// handler that holds it runs once more before its own event is completed: see
+// docs/GUIDE.md#latest. [OnlyLatest] does the same for records of a batch.
+//
+// All handlers that share a name must do the same work, every key needs an
+// Event and none an Order, and the function's timeout should fit three runs. An
+// event that cannot be acknowledged fails with a *lock.HeldError: another
+// delivery of the holder's own event, one that comes during the holder's last
+// run, and one that meets a [HoldAtLeast] or a holder without Latest.
+//
+// If the handler has to run once more and no time is left, the event fails with
+// a *lock.DeadlineError, and if it cannot be completed, with another error: it
+// then comes again. An acknowledged event is lost only if the holder's is. So
+// if a handler fails with [Permanent] while others rely on its event, or may,
+// it fails like any other.
+//
+// The store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
+// Storage are. Latest panics with [OnHeld], [FailOpen] and [AcrossTenants].
+func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error, opts ...Option) func(context.Context, E) error {
+	if key == nil {
+		refuse(nilKey)
+	}
+	if handler == nil {
+		refuse(nilHandler)
+	}
+	event := reflect.TypeFor[E]()
+	s := newSettings(event, opts)
+	s.refuseEach()
+	checkPolicies(inspect(reflect.TypeOf(handler), event), s)
+	s.checkLatest()
+	w := newWrapper(s)
+	keyOf := ofOneRecord(oneKey(key))
+	return func(ctx context.Context, e E) error {
+		ctx, done := w.measure(ctx)
+		defer done()
+		k, err := keyOf(ctx, e)
+		w.ofTenant(ctx, &k.Key)
+		return w.latest(ctx, k.Key, err, func(ctx context.Context) error { return handler(ctx, e) })
+	}
+}
+
+// OnlyLatest is [Latest] for records: those of one name in a batch are one run,
+// too. If that fails, the next record takes its turn.
+func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true } }
+
+// checkLatest panics if an option does not fit Latest.
+func (s *settings) checkLatest() {
+	switch {
+	case s.onHeld:
+		refuse("OnHeld has no say with Latest and OnlyLatest, which acknowledge an event because the holder of its lock runs once more: leave OnHeld out")
+	case s.failOpen:
+		refuse("FailOpen is for handlers that run alone: with Latest and OnlyLatest, other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
+	case s.acrossTenants:
+		refuse("AcrossTenants is not for Latest and OnlyLatest: the holder runs for its own tenant, and the event of another would be acknowledged without a run: leave AcrossTenants out")
+	case s.store != nil:
+		if _, ok := s.store.(driver.Coalescer); !ok {
+			refuse("Latest and OnlyLatest need a store that can mark a row, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage", driver.Describe(s.store))
+		}
+	}
+}
+
+// latest runs work as [lock.Locker.Latest] does.
+func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
+	if keyErr != nil {
+		run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
+		if instead != nil {
+			return instead.failure()
+		}
+		return work(run.ctx)
+	}
+	ran := false
+	err := w.locker.Latest(ctx, key, func(ctx context.Context) error {
+		ran = true
+		return work(ctx)
+	})
+	var completed *lock.CompletedError
+	if !ran && errors.As(err, &completed) {
+		return w.answerCompleted(completed, err).failure()
+	}
+	var owed *invocation.OwedError
+	if errors.As(err, &owed) && !errors.As(owed.Err, new(*PermanentError)) { // the event comes again anyway
+		return owed.Err
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+package middleware_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestCoalescedBeforeAFailedCompletion coalesces an event during a run that
+// succeeds but whose completion is not confirmed: the event of the holder must
+// not be acknowledged, because nobody else runs for the coalesced one.
+func TestCoalescedBeforeAFailedCompletion(t *testing.T) { // F7
+	t.Parallel()
+	for form, wrap := range rebuilds {
+		for name, spoil := range map[string]func(*testing.T, *fixture){
+			"the store is down": func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Release, fault.DropBefore) },
+			"an operator has released the lock": func(t *testing.T, f *fixture) {
+				for row := range f.faulty.Store.(driver.Inspector).Rows(t.Context(), "") {
+					if _, ok, err := f.faulty.Store.Settle(t.Context(), &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: row.DeleteAfter}); !ok {
+						t.Fatal(err)
+					}
+				}
+			},
+		} {
+			t.Run(form+", "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture()
+					runs := 0
+					var h func(context.Context, order) error
+					h = wrap(func(context.Context) error {
+						if runs++; runs == 1 {
+							if err := h(t.Context(), order{ID: "other"}); err != nil {
+								t.Error(err)
+							}
+							spoil(t, f)
+						}
+						return nil
+					}, f.options()...)
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					defer cancel()
+					if err := h(ctx, order{ID: "first"}); err == nil {
+						t.Error("the event of the holder was acknowledged")
+					}
+					f.faulty.Always(fault.Release, fault.None)
+					time.Sleep(time.Minute)
+					if err := h(t.Context(), order{ID: "first"}); err != nil || runs != 2 {
+						t.Errorf("%d runs, %v", runs, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFailureOnWhichOthersRely shows that the error of a handler reaches AWS
+// Lambda unchanged also if another event relies on its run.
+func TestFailureOnWhichOthersRely(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		var h func(context.Context, order) error
+		h = middleware.Latest(ofItem, func(context.Context, order) error {
+			expect.OK(t, h(t.Context(), order{ID: "other"}))
+			return errRecord
+		}, f.options()...)
+		if err := h(t.Context(), order{ID: "first"}); err != errRecord {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestOwedRecordIsReported shows that a record which is returned although its
+// handler succeeded can be found in the log.
+func TestOwedRecordIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		var h func(context.Context, order) error
+		h = rebuilds["records"](func(context.Context) error {
+			time.Sleep(6 * time.Second) // of 10
+			return h(t.Context(), order{ID: "other"})
+		}, f.options()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := h(ctx, order{ID: "first"}); err == nil {
+			t.Error("the message does not come back")
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeCoalesced, lock.OutcomeReleased, middleware.OutcomeHandlerFailed)
+	})
+}
+
+// TestOwedInsideARecordIsReportedOnce shows that a record whose handler returns
+// the error of a wrapper inside it counts as one failure.
+func TestOwedInsideARecordIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+		return &lock.DeadlineError{}
+	}, f.options(middleware.OnlyLatest())...)
+	if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", EventSource: "aws:sqs"}}}); err == nil {
+		t.Error("the message does not come back")
+	}
+	f.want(t, lock.OutcomeAcquired, middleware.OutcomeHandlerFailed, lock.OutcomeReleased)
+}
