@@ -31,7 +31,7 @@ type acquisition struct {
 	ctx      context.Context
 	clock    clock.Clock
 	key      Key
-	set      *Locks // that the lock belongs to; nil: none
+	set      *set // that the lock belongs to; nil: none
 	timing   timing
 	claim    driver.Claim
 	row      driver.Row // the last one seen

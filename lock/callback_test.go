@@ -86,7 +86,7 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 		}
 		defer func() { _ = lk.Release() }()
 		time.Sleep(8 * time.Second)
-		_ = lk.CompleteWith(make([]byte, 400<<10))
+		_ = lk.CompleteWith(lock.Completion{Result: make([]byte, 400<<10)})
 	}()
 	<-ended
 	if n := f.faulty.Requests(fault.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver) {

@@ -214,7 +214,7 @@ func TestResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith([]byte("42")))
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Result: []byte("42")}))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
 		var completed *lock.CompletedError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != "42" {
@@ -231,7 +231,7 @@ func TestResult(t *testing.T) { // F35
 		}
 		f.outcomes()
 		f.faulty.Store = memstore.New()
-		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 400<<10)))
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Result: make([]byte, 400<<10)}))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped)
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || completed.Result != nil {
 			t.Errorf("got %v with result %q", err, completed.Result)
@@ -275,7 +275,7 @@ func TestResultOfAnotherEvent(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		for _, e := range []string{"e1", "e2"} {
-			expect.Must(t, f.mustAcquire(l, event(e)).CompleteWith([]byte(e)))
+			expect.Must(t, f.mustAcquire(l, event(e)).CompleteWith(lock.Completion{Result: []byte(e)}))
 		}
 		var completed *lock.CompletedError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || completed.Result != nil {
@@ -291,7 +291,7 @@ func TestResultOfEarlierRun(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{Remember: time.Hour})
 		for _, result := range [][]byte{[]byte("first"), nil} {
-			expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(result))
+			expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Result: result}))
 			time.Sleep(59 * time.Minute)
 			var completed *lock.CompletedError
 			if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != string(result) {

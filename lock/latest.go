@@ -212,7 +212,7 @@ func (s *series) complete() error {
 	s.last = l.clock.Now().Sub(s.began)
 	s.longest = max(s.longest, s.last)
 	l.locker.lastRun.took.Store(int64(s.last))
-	c := l.completion(nil, 0)
+	c := l.completion(Completion{})
 	owed := false
 	if s.seen >= 0 {
 		c.request.MarksBelow = s.seen + 1

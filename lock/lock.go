@@ -18,8 +18,8 @@ type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
 	clock   clock.Clock
-	outer   *Lock  // under which this one was acquired; nil: none
-	set     *Locks // with which it was acquired, and is ended; nil: none
+	outer   *Lock // under which this one was acquired; nil: none
+	set     *set  // with which it was acquired, and is ended; nil: none
 	key     Key
 	claim   driver.Claim
 	row     driver.Row // as it was acquired

@@ -234,7 +234,7 @@ func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 		c := &driver.Claim{Name: "/resource", Token: "t", Now: time.Now(), Stamp: time.Now(), Until: time.Now().Add(time.Minute)}
 		expect.Granted(f.faulty.Acquire(t.Context(), c))(t)
 		expect.Granted(f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}))(t)
-		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 10<<10)))
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Result: make([]byte, 10<<10)}))
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped, lock.OutcomeForgotten)
 		row := f.row()
 		size := len(row.Memory.Result.Body)
@@ -299,9 +299,9 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 	}
 }
 
-// TestCompleteFor completes events that are remembered for other times than
-// Options.Remember says.
-func TestCompleteFor(t *testing.T) {
+// TestRememberOfCompletion completes events that are remembered for other times
+// than Options.Remember says.
+func TestRememberOfCompletion(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct{ remember, want time.Duration }{
@@ -316,7 +316,7 @@ func TestCompleteFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				l := f.locker(lock.Options{})
-				expect.Must(t, f.mustAcquire(l, event("e1")).CompleteFor(nil, c.remember))
+				expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Remember: c.remember}))
 				time.Sleep(c.want)
 				if err := l.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
 					t.Errorf("after %v: %v", c.want, err)
@@ -425,7 +425,7 @@ func TestForgottenEventHasNoResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{RememberEvents: 1})
-		expect.Must(t, f.mustAcquire(l, event(id(0))).CompleteWith([]byte("secret")))
+		expect.Must(t, f.mustAcquire(l, event(id(0))).CompleteWith(lock.Completion{Result: []byte("secret")}))
 		complete(t, l, ids(1, 40)...)
 		if row := f.row(); row.Memory.Has(id(0), time.Now()) || row.Memory.Result.Body != nil {
 			t.Errorf("the row has the result %q of a forgotten event", row.Memory.Result.Body)
@@ -440,7 +440,7 @@ func TestOldResultMakesRoom(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 350<<10-450)))
+		expect.Must(t, f.mustAcquire(l, event("e1")).CompleteWith(lock.Completion{Result: make([]byte, 350<<10-450)}))
 		if f.row().Memory.Result.Body == nil {
 			t.Fatal("the result was not kept, so nothing is shown")
 		}

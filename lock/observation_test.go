@@ -49,7 +49,7 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			l := f.locker(lock.Options{RememberEvents: 1})
 			for i := range 30 {
 				lk := f.mustAcquire(l, event(string(rune('a'+i))+"-0123456789-0123456789-0123456789"))
-				_ = lk.CompleteWith(make([]byte, 400<<10))
+				_ = lk.CompleteWith(lock.Completion{Result: make([]byte, 400<<10)})
 			}
 			for _, want := range []lock.Outcome{lock.OutcomeResultDropped, lock.OutcomeForgotten} {
 				if !f.saw(want) {
@@ -144,7 +144,7 @@ func TestObservationsNameTheOperation(t *testing.T) {
 		lk := acquire(event("e1"))
 		_, _ = l.Acquire(t.Context(), event("e2"))
 		time.Sleep(11 * time.Second)
-		_ = lk.CompleteWith(make([]byte, 400<<10))
+		_ = lk.CompleteWith(lock.Completion{Result: make([]byte, 400<<10)})
 		_ = acquire(event("e2")).Release()
 		_ = acquire(resource).Complete()
 		want := []string{

@@ -227,7 +227,7 @@ func TestFailedCompletionReportsItselfOnly(t *testing.T) { // F7
 		f.outcomes()
 		lk := f.mustAcquire(l, event(id(30)))
 		f.faulty.Always(fault.Release, fault.Deny)
-		if err := lk.CompleteWith(make([]byte, 400<<10)); !isStoreError(err) {
+		if err := lk.CompleteWith(lock.Completion{Result: make([]byte, 400<<10)}); !isStoreError(err) {
 			t.Fatal(err)
 		}
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)

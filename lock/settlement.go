@@ -18,33 +18,43 @@ import (
 // would let a duplicate run: keep the work's result and report the error. A
 // second call returns what the first call returned. After Release it returns
 // [ErrReleased].
-func (l *Lock) Complete() error { return l.CompleteWith(nil) }
+func (l *Lock) Complete() error { return l.CompleteWith(Completion{}) }
 
-// CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
-// Nil keeps none.
-func (l *Lock) CompleteWith(result []byte) error { return l.CompleteFor(result, 0) }
+// Completion says what is kept of an event beside that it is completed.
+type Completion struct {
+	// Result is what a duplicate gets in its [*CompletedError], while the event is
+	// the last completed one of its name. Nil: nothing.
+	Result []byte
+	// Remember overrides Options.Remember, up to 366 days. Zero: it does not.
+	Remember time.Duration
+}
 
-// CompleteFor does what [Lock.CompleteWith] does. remember overrides
-// [Options.Remember], up to 366 days; zero keeps it.
-func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
-	tell, err := l.complete(result, remember, time.Time{})
+// CompleteWith does what [Lock.Complete] does, and keeps what c says.
+func (l *Lock) CompleteWith(c Completion) error {
+	if l.set != nil {
+		return l.set.complete(c)
+	}
+	tell, err := l.complete(c, time.Time{})
 	tell()
 	return err
 }
 
 // complete completes the event. It tries until limit if that is not zero and
 // comes first. The caller must call tell when observers may end locks.
-func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) (tell func(), err error) {
+func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) {
 	if !l.beginEnd(completed) {
 		return func() {}, l.completedBefore()
 	}
-	return l.settle(l.completion(result, remember).endBy(limit))
+	return l.settle(l.completion(c).endBy(limit))
 }
 
 // Release releases the name without completing the event, so that a later
 // delivery runs. After an error the name is free once its lease ends. After
 // Complete it does nothing and returns what Complete returned.
 func (l *Lock) Release() error {
+	if l.set != nil {
+		return l.set.release()
+	}
 	tell, err := l.release(time.Time{})
 	tell()
 	return err
@@ -137,12 +147,13 @@ func (s *settlement) endBy(limit time.Time) *settlement {
 	return s
 }
 
-func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
+func (l *Lock) completion(c Completion) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(min(cmp.Or(max(remember, 0), l.locker.opts.Remember), longestRemember)), result: result, now: now}
-		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
+		remember := min(cmp.Or(max(c.Remember, 0), l.locker.opts.Remember), longestRemember)
+		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
+		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	l.coolDown(s)
 	return s

@@ -13,9 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
-// Locks are several locks that were acquired together, and are ended together
-// with [Locks.Complete] or [Locks.Release]; only the first call counts.
-type Locks struct {
+// set is several locks that were acquired together, and are ended together.
+type set struct {
 	clock clock.Clock
 	began time.Time
 	locks []*Lock // in the order in which they were acquired
@@ -41,10 +40,18 @@ type Locks struct {
 // different events, orders or payloads is refused with a [*NoKeyError], and so
 // is a call without keys. Each key costs one request, and one more when it
 // ends.
-func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
+//
+// The Lock is all of them: its context carries every lease (see [Leases]) and
+// ends when any of them is lost. [Lock.Lease] is that of the name which was
+// acquired last. Complete and Release end every lock, in the order in which
+// they were acquired or the reverse, in the time that one has, and go on if one
+// fails; the error wraps all of theirs. From the first completed row on the
+// event is skipped: after a crash between two rows the work does not run again,
+// and the other names are free once their leases end.
+func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 	ctx = invocation.Believable(ctx)
 	c := clock.From(ctx)
-	s := &Locks{clock: c, began: c.Now(), settling: make(chan struct{}, 1)}
+	s := &set{clock: c, began: c.Now(), settling: make(chan struct{}, 1)}
 	sorted, wrong, err := l.inOrder(keys)
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)
@@ -54,7 +61,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	}
 	defer func() {
 		if !s.all { // also if an observer panics
-			_ = s.Release()
+			_ = s.release()
 		}
 	}()
 	for _, key := range sorted {
@@ -68,7 +75,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 		ctx = lk.work // so the last one ends with every one of them, and carries all leases
 	}
 	s.all = true
-	return s, nil
+	return s.last(), nil
 }
 
 // inOrder returns the keys sorted by their stored names, each of them once. If
@@ -97,32 +104,10 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 	return sorted, wrong, nil
 }
 
-// Context returns the context for the work. It carries all leases; see
-// [Leases]. [FromContext] returns the one that was acquired last. The context
-// ends when any of the leases is lost, with a [*LostError] as its cause.
-func (s *Locks) Context() context.Context { return s.last().work }
-
-// Complete marks the event of every key as completed and releases its name, one
-// after the other, in the order in which they were acquired; all of them have
-// the time that one has. If one fails, or its lease was lost, the others are
-// completed all the same. The error is that of [Lock.Complete]; if several
-// failed, it wraps all of theirs. A second call returns what the first call
-// returned. After Release it returns [ErrReleased].
-//
-// The event is skipped from the first completed row on: after a crash between
-// two rows the work does not run again, and the other names are free once their
-// leases end.
-func (s *Locks) Complete() error { return s.CompleteWith(nil) }
-
-// CompleteWith does what [Locks.Complete] does, and every row keeps the result
-// for replay.
-func (s *Locks) CompleteWith(result []byte) error { return s.CompleteFor(result, 0) }
-
-// CompleteFor does what [Locks.CompleteWith] does, for every row; remember is
-// that of [Lock.CompleteFor].
-func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
+// complete completes the event of every key.
+func (s *set) complete(c Completion) error {
 	how := s.endOnce(completed, s.locks, func(l *Lock, limit time.Time) func() {
-		tell, _ := l.complete(result, remember, limit)
+		tell, _ := l.complete(c, limit)
 		return tell
 	})
 	if how == released {
@@ -131,11 +116,8 @@ func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
 	return s.outcome
 }
 
-// Release releases every name without completing its event, the last one first.
-// If one of them fails, the others are released all the same. The error is that
-// of [Lock.Release]; if several failed, it wraps all of theirs. After Complete,
-// Release does nothing and returns what Complete returned.
-func (s *Locks) Release() error {
+// release releases every name, the last one first.
+func (s *set) release() error {
 	reversed := slices.Clone(s.locks)
 	slices.Reverse(reversed)
 	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
@@ -148,7 +130,7 @@ func (s *Locks) Release() error {
 // endOnce ends the locks in the order given, unless that was done before, and
 // returns how they ended. Observers hear of it when all have ended, so that one
 // of them may end the set, too.
-func (s *Locks) endOnce(how int32, locks []*Lock, end func(*Lock, time.Time) (tell func())) int32 {
+func (s *set) endOnce(how int32, locks []*Lock, end func(*Lock, time.Time) (tell func())) int32 {
 	var tell []func()
 	defer func() { callEach(tell) }()
 	s.settling <- struct{}{}
@@ -194,7 +176,7 @@ func callEach(functions []func()) {
 }
 
 // last returns the lock that was acquired last, or nil.
-func (s *Locks) last() *Lock {
+func (s *set) last() *Lock {
 	if s == nil || len(s.locks) == 0 {
 		return nil
 	}
@@ -204,7 +186,7 @@ func (s *Locks) last() *Lock {
 // causeOf returns why an acquisition failed with err. If it got no answer, or
 // stopped waiting, because a lock of the set was lost meanwhile, then that is
 // why.
-func (s *Locks) causeOf(err error) error {
+func (s *set) causeOf(err error) error {
 	if !errors.Is(err, ErrLost) && !errors.As(err, new(*StoreError)) {
 		return err
 	}

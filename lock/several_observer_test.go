@@ -21,7 +21,7 @@ import (
 // outcome of the first, as with one lock.
 func TestSetEndsInsideAnObserver(t *testing.T) { // F48
 	t.Parallel()
-	ends := map[string]func(*lock.Locks) error{"Complete": (*lock.Locks).Complete, "Release": (*lock.Locks).Release}
+	ends := map[string]func(*lock.Lock) error{"Complete": (*lock.Lock).Complete, "Release": (*lock.Lock).Release}
 	for _, outer := range []string{"Complete", "Release", "nothing"} {
 		for inner, end := range ends {
 			for _, where := range []string{"there", "in another goroutine", "in the log handler"} {
@@ -36,9 +36,9 @@ func TestSetEndsInsideAnObserver(t *testing.T) { // F48
 	}
 }
 
-func endSetInside(t *testing.T, outer string, endOuter func(*lock.Locks) error, inner string, end func(*lock.Locks) error, where string, faulty fault.Fault) {
+func endSetInside(t *testing.T, outer string, endOuter func(*lock.Lock) error, inner string, end func(*lock.Lock) error, where string, faulty fault.Fault) {
 	f := newFixture(t)
-	var all atomic.Pointer[lock.Locks]
+	var all atomic.Pointer[lock.Lock]
 	var busy atomic.Bool
 	within := make(chan error, 10)
 	call := func() {

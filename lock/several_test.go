@@ -100,7 +100,7 @@ func keys(event string, names ...string) []lock.Key {
 // stays is a lease that needs no goroutine and outlasts every test.
 var stays = lock.Options{Lease: lock.FixedLease(24 * time.Hour)}
 
-func (f *fixture) mustAcquireAll(l *lock.Locker, keys ...lock.Key) *lock.Locks {
+func (f *fixture) mustAcquireAll(l *lock.Locker, keys ...lock.Key) *lock.Lock {
 	f.t.Helper()
 	all, err := l.AcquireAll(f.t.Context(), keys...)
 	if err != nil {
@@ -124,11 +124,11 @@ func (f *fixture) wantAllFree(when string, names ...string) {
 func TestAcquireAll(t *testing.T) {
 	given := append(keys("e", "c", "a", "b"), keys("e", "a")...)
 	for name, c := range map[string]struct {
-		end  func(*lock.Locks) error
+		end  func(*lock.Lock) error
 		want string
 	}{
-		"complete": {func(all *lock.Locks) error { return all.CompleteWith([]byte("result")) }, "acquire a, acquire b, acquire c, complete a, complete b, complete c"},
-		"release":  {(*lock.Locks).Release, "acquire a, acquire b, acquire c, release c, release b, release a"},
+		"complete": {func(all *lock.Lock) error { return all.CompleteWith(lock.Completion{Result: []byte("result")}) }, "acquire a, acquire b, acquire c, complete a, complete b, complete c"},
+		"release":  {(*lock.Lock).Release, "acquire a, acquire b, acquire c, release c, release b, release a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 				if !errors.As(context.Cause(all.Context()), &cause) || cause.Key.Name != lost {
 					t.Errorf("the context's cause is %v, want the loss of %s", context.Cause(all.Context()), lost)
 				}
-				err := all.CompleteWith([]byte("result"))
+				err := all.CompleteWith(lock.Completion{Result: []byte("result")})
 				var e *lock.LostError
 				if !errors.As(err, &e) || e.Key.Name != lost {
 					t.Errorf("Complete: %v, want the loss of %s", err, lost)
@@ -605,7 +605,7 @@ func TestCompleteAllGoesOn(t *testing.T) { // F7
 				all := f.mustAcquireAll(l, keys("e", names...)...)
 				r.fault = func(op, n string, _ int) error { return c.fails(op, n) }
 				began := time.Now()
-				err := all.CompleteWith([]byte("result"))
+				err := all.CompleteWith(lock.Completion{Result: []byte("result")})
 				if !isStoreError(err) || err != all.Release() {
 					t.Errorf("Complete: %v, and Release: %v", err, all.Release())
 				}
@@ -713,7 +713,7 @@ func TestCrashBetweenCompletions(t *testing.T) { // F19
 					}
 					return &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("killed")}
 				}
-				if err := all.CompleteWith([]byte("result")); (err == nil) != (done == len(names)) {
+				if err := all.CompleteWith(lock.Completion{Result: []byte("result")}); (err == nil) != (done == len(names)) {
 					t.Errorf("Complete: %v", err)
 				}
 				retry, l := f.record(lock.Options{Lease: lock.FixedLease(10 * time.Second)})

@@ -12,7 +12,7 @@ import (
 // locker is a [*lock.Locker], or one of a process with its own clock.
 type locker interface {
 	Acquire(context.Context, lock.Key) (*lock.Lock, error)
-	AcquireAll(context.Context, ...lock.Key) (*lock.Locks, error)
+	AcquireAll(context.Context, ...lock.Key) (*lock.Lock, error)
 	Do(context.Context, lock.Key, func(context.Context) error) error
 	Latest(context.Context, lock.Key, func(context.Context) error) error
 }
@@ -37,7 +37,7 @@ func (o onClock) Acquire(ctx context.Context, k lock.Key) (*lock.Lock, error) {
 	return o.locker.Acquire(clock.With(ctx, o.clock), k)
 }
 
-func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Locks, error) {
+func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Lock, error) {
 	return o.locker.AcquireAll(clock.With(ctx, o.clock), k...)
 }
 

@@ -21,7 +21,7 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 		}
 		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
 	}
-	s := l.completion(result, 0)
+	s := l.completion(Completion{Result: result})
 	s.ctx, s.transaction = ctx, send
 	s.goesOn = func(_ bool, err error) error {
 		if s.unsure {

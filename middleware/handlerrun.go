@@ -16,7 +16,7 @@ type handlerRun struct {
 	w        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
-	lock     heldLock          // nil: none, because of FailOpen or ErrNoLock
+	lock     *lock.Lock        // nil: none, because of FailOpen or ErrNoLock
 	gateway  eventkind.Gateway // that waits for the response; NoGateway: none
 	nobody   bool              // nothing in the key tells the sender of the request from others
 	streamed bool              // the end of the result's stream ends the lock
@@ -35,7 +35,7 @@ func (r *handlerRun) release() {
 // lock. If that fails, the handler's result still counts.
 func (r *handlerRun) complete(result []byte, remember time.Duration) {
 	if r.lock != nil {
-		_ = r.lock.CompleteFor(result, remember) // package lock has reported the error
+		_ = r.lock.CompleteWith(lock.Completion{Result: result, Remember: remember}) // package lock has reported the error
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // settings are what the options of one wrapper ask for.
 type settings struct {
-	acquire   func(context.Context, *lock.Locker, keySet) (heldLock, error)
+	acquire   func(context.Context, *lock.Locker, keySet) (*lock.Lock, error)
 	engine    lock.Options
 	metrics   func(context.Context, Totals) // nil: none
 	store     driver.Store                  // nil: DefaultStore("")

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 var (
@@ -216,7 +218,7 @@ func (s *stream) end(err error) {
 		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
 		// Like the runtime, which reports any other error, also one that wraps io.EOF.
 		if err == io.EOF && s.completes {
-			_ = s.run.lock.CompleteFor(s.stored(), 0) // package lock has reported the error
+			_ = s.run.lock.CompleteWith(lock.Completion{Result: s.stored()}) // package lock has reported the error
 		}
 	})
 }

@@ -34,7 +34,7 @@ func WithLimit[E, H any](nameOf func(event E) string, n int, handler H, opts ...
 // limitedTo makes a wrapper acquire a name as one of n. It is the last option.
 func limitedTo(n int) Option {
 	return func(s *settings) {
-		s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
+		s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
 			return l.AcquireOneOf(ctx, keys.Name, n)
 		}
 	}

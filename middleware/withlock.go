@@ -74,6 +74,6 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	return reflect.MakeFunc(f.Type(), call).Interface()
 }
 
-func acquireOne(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
+func acquireOne(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
 	return l.Acquire(ctx, keys.Key)
 }

@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -75,13 +74,6 @@ func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
 	}
 }
 
-// heldLock is a [lock.Lock], or [lock.Locks].
-type heldLock interface {
-	Context() context.Context
-	CompleteFor(result []byte, remember time.Duration) error
-	Release() error
-}
-
-func acquireAll(ctx context.Context, l *lock.Locker, keys keySet) (heldLock, error) {
+func acquireAll(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
 	return l.AcquireAll(ctx, keys.all...)
 }

@@ -134,7 +134,7 @@ func TestRowIsReadable(t *testing.T) {
 			t.Errorf("no %q in %s", want, item)
 		}
 	}
-	expect.Must(t, lk.CompleteWith([]byte("result")))
+	expect.Must(t, lk.CompleteWith(lock.Completion{Result: []byte("result")}))
 	if got, want := attributes(), []string{"completed", "deleteAfter", "fence", "highestOrder", "lock", "resultBody", "resultEvent", "stamp"}; !slices.Equal(got, want) {
 		t.Errorf("free row has %v, want %v", got, want)
 	}
@@ -428,7 +428,7 @@ func TestResultTooLarge(t *testing.T) { // F35
 		dropped = dropped || o.Outcome == lock.OutcomeResultDropped
 	}})
 	lk := expect.Value(l.Acquire(patience.Context(t), lock.Key{Name: "n", Event: "e"}))(t)
-	expect.Must(t, lk.CompleteWith(make([]byte, 400<<10)))
+	expect.Must(t, lk.CompleteWith(lock.Completion{Result: make([]byte, 400<<10)}))
 	if !dropped {
 		t.Error("nobody was told that the result cannot be replayed")
 	}

@@ -219,7 +219,7 @@ func useEverything(t *testing.T, server *fakedynamo.Server, c *dynamodb.Client, 
 	}))
 	lk, err := l.Acquire(ctx, key("3"))
 	must(err)
-	must(lk.CompleteWith([]byte("result")))
+	must(lk.CompleteWith(lock.Completion{Result: []byte("result")}))
 	all, err := l.AcquireAll(ctx, lock.Key{Name: "a"}, lock.Key{Name: "b"})
 	must(err)
 	must(all.Release())

@@ -172,7 +172,7 @@ func (inv *invocation) direct(ctx context.Context) {
 		_ = lk.Release()
 	default:
 		if err == nil {
-			inv.complete(key, lk.CompleteWith)
+			inv.complete(key, lk.Complete)
 		}
 	}
 }
@@ -239,13 +239,13 @@ func (inv *invocation) limited(ctx context.Context) {
 }
 
 // complete completes the event of key.
-func (inv *invocation) complete(key lock.Key, complete func([]byte) error) {
+func (inv *invocation) complete(key lock.Key, complete func() error) {
 	sim := inv.p.sim
 	sim.works(key)
 	sim.mu.Lock()
 	rollbacks := sim.rollbacks(eventOf(key).name)
 	sim.mu.Unlock()
-	err := complete(nil)
+	err := complete()
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	switch {

@@ -182,7 +182,7 @@ func (w *worker) work(c *client, l *lock.Lock, key lock.Key) {
 		n := len(h.done[key.Name])
 		h.done[key.Name] = append(h.done[key.Name], completion{event: key.Event, result: result})
 		h.mu.Unlock()
-		err := l.CompleteWith([]byte(result))
+		err := l.CompleteWith(lock.Completion{Result: []byte(result)})
 		w.happens("end", "complete: "+outcome(err), err)
 		h.keeps(l, key, err)
 		h.mu.Lock()

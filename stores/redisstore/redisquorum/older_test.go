@@ -144,7 +144,7 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := l.CompleteWith([]byte(fmt.Sprint("result ", n))); err != nil {
+				if err := l.CompleteWith(lock.Completion{Result: []byte(fmt.Sprint("result ", n))}); err != nil {
 					t.Fatal(err)
 				}
 				n++

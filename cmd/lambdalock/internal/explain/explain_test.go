@@ -335,7 +335,7 @@ func TestVerdicts(t *testing.T) {
 						t.Fatal(err)
 					}
 					if c.complete {
-						err = lk.CompleteWith([]byte("result"))
+						err = lk.CompleteWith(lock.Completion{Result: []byte("result")})
 					}
 					if err != nil {
 						t.Fatal(err)

@@ -69,7 +69,7 @@ func (p past) Settle(context.Context, *driver.Settlement) (driver.Row, bool, err
 // Complete completes an event in the namespace orders.
 func Complete(t *testing.T, store driver.Store, key lock.Key, result []byte, opts ...func(*lock.Options)) {
 	t.Helper()
-	if err := Acquire(t, store, "f request 0", time.Hour, key, opts...).CompleteWith(result); err != nil {
+	if err := Acquire(t, store, "f request 0", time.Hour, key, opts...).CompleteWith(lock.Completion{Result: result}); err != nil {
 		t.Fatal(err)
 	}
 }
