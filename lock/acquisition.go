@@ -11,27 +11,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
-// [*HeldError], [*CompletedError], [*PayloadMismatchError], [*StoreError],
-// [*NoKeyError], [*DeadlineError] or [*ConfigError], or a [*LostError] if the
-// store took longer than the lease.
-//
-// The caller must end the Lock with Complete or Release. A Lock that is dropped
-// holds the name until its lease ends and, unless that is fixed, for as long as
-// the process lives. [Locker.Do] always ends its Lock.
-func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
-	a := l.newAcquisition(invocation.Believable(ctx), key)
-	return a.acquire(a.run)
-}
-
-// acquisition is one call of Acquire, or the part of a call of AcquireAll that
-// acquires one key.
+// acquisition acquires one row for one key.
 type acquisition struct {
 	locker   *Locker
 	ctx      context.Context
 	clock    clock.Clock
 	key      Key
-	set      *set // that the lock belongs to; nil: none
+	after    *hold     // acquired before by the same call; nil: none
+	called   time.Time // when that call began
 	timing   timing
 	claim    driver.Claim
 	row      driver.Row // the last one seen
@@ -43,14 +30,13 @@ type acquisition struct {
 	began   time.Time
 	decided time.Time
 	waited  time.Duration
-	seen    sight
-	line    line
 }
 
-func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
+func (l *Locker) newAcquisition(ctx context.Context, key Key) acquisition {
 	c := clock.From(ctx)
-	a := &acquisition{
-		locker: l, ctx: ctx, clock: c, key: key, began: c.Now(),
+	now := c.Now()
+	a := acquisition{
+		locker: l, ctx: ctx, clock: c, key: key, called: now, began: now,
 		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
 	if t := turnOf(ctx); t != nil {
@@ -63,58 +49,6 @@ func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
 		a.requests.onThrottle = nil
 	}
 	return a
-}
-
-// acquire reports what becomes of ask, which returns nil once the claim owns a
-// row.
-func (a *acquisition) acquire(ask func() error) (*Lock, error) {
-	err := ask()
-	if err != nil && a.requests.unsure {
-		a.abandon()
-	}
-	if err != nil && a.set != nil {
-		err = a.set.causeOf(err)
-	}
-	a.decided = a.clock.Now()
-	var lk *Lock
-	unused := false
-	if err == nil {
-		lk, unused = a.newLock(), true
-		// If the caller does not get the Lock, for example because an observer panics,
-		// the name must not stay held.
-		defer func() {
-			if unused {
-				lk.drop()
-			}
-		}()
-		if err = lk.check(); err != nil {
-			unused = false
-			a.requests.sent += lk.drop()
-		}
-	}
-	a.report(err)
-	if err != nil {
-		return nil, err
-	}
-	lk.begin()
-	unused = false
-	return lk, nil
-}
-
-// run returns nil once the claim owns the row.
-func (a *acquisition) run() error {
-	if err := a.prepare(); err != nil {
-		return err
-	}
-	for round := 0; ; round++ {
-		granted, err := a.try()
-		if granted || err != nil {
-			return err
-		}
-		if err := a.wait(round); err != nil {
-			return err
-		}
-	}
 }
 
 // try asks for the name, and asks again immediately if the refusal does not
@@ -168,8 +102,8 @@ func (a *acquisition) prepare() error {
 		return err
 	}
 	var err error
-	if before := a.set.last(); before != nil {
-		a.timing, err = before.timing.at(a.began) // one reserve for the whole set
+	if a.after != nil {
+		a.timing, err = a.after.timing.at(a.began) // one reserve for the whole call
 	} else {
 		a.timing, err = a.locker.timing(a.ctx, a.began)
 	}
@@ -189,7 +123,7 @@ func (a *acquisition) prepare() error {
 	// The row that refuses does not tell, because it may be another one. If every
 	// invocation held one row of a name while it waited for a second one, none
 	// would end.
-	if a.isWithin(func(outer *Lock) bool { return outer.claim.Name != a.claim.Name && outer.hasName(a.claim.Name) }) {
+	if a.isWithin(func(outer *hold) bool { return outer.claim.Name != a.claim.Name && outer.hasName(a.claim.Name) }) {
 		return a.nestedError()
 	}
 	return nil
@@ -198,11 +132,11 @@ func (a *acquisition) prepare() error {
 // heldByUs reports whether a surrounding call holds the name: to wait for that
 // call would be to wait until the deadline.
 func (a *acquisition) heldByUs() bool {
-	return a.isWithin(func(outer *Lock) bool { return outer.claim.Token == a.row.Token })
+	return a.isWithin(func(outer *hold) bool { return outer.claim.Token == a.row.Token })
 }
 
 // isWithin reports whether a surrounding call has a lock that is one of those.
-func (a *acquisition) isWithin(those func(*Lock) bool) bool {
+func (a *acquisition) isWithin(those func(*hold) bool) bool {
 	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
 		if those(outer) {
 			return true
@@ -317,19 +251,5 @@ func (a *acquisition) newerError() error {
 	return &StoreError{
 		Op: "acquire", Answered: true, Unapplied: true, Requests: a.requests.sent,
 		Err: errors.New("the row of key " + a.key.Digest() + " was written by a newer version of lambdalock: deploy that version here too"),
-	}
-}
-
-// report reports the outcome.
-func (a *acquisition) report(err error) {
-	switch {
-	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:
-		a.observe(OutcomeRequeued, err)
-	case err != nil:
-		a.observe(outcomeOf(err), err)
-	case a.row.Previous != "":
-		a.observe(OutcomeTakenOver, nil)
-	default:
-		a.observe(OutcomeAcquired, nil)
 	}
 }

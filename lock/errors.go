@@ -254,3 +254,12 @@ func (e *NoKeyError) Unwrap() error {
 
 // ConfigError says which setting is wrong and what to change.
 type ConfigError = driver.ConfigError
+
+// reported returns what the store reported. An error that the store did not
+// classify may be anything.
+func reported(err error) *driver.Error {
+	if e := (*driver.Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &driver.Error{Err: err}
+}

@@ -130,6 +130,7 @@ func (h *heartbeat) tell(report func()) {
 // platforms report a deadline that they do not enforce; see [UntilDeadline].
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	l.beat = &heartbeat{clock: l.clock, lose: lose}
+	l.renews = l.beat
 	l.beat.watch = l.clock.AfterFunc(math.MaxInt64, l.watch)
 	l.watch()
 	ctx := l.beat.begin(l.ctx)
@@ -140,6 +141,7 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 // the work has outlived its context. Until then it costs a timer.
 func (l *Lock) startOvertime() {
 	l.beat = &heartbeat{clock: l.clock, lose: func(error) {}} // the context has ended
+	l.renews = l.beat
 	l.beat.overtime = l.clock.AfterFunc(l.lostAt().Add(-l.timing.overtimeAhead()).Sub(l.wall()), func() {
 		if ctx := l.beat.begin(l.ctx); ctx != nil {
 			l.keepUp(ctx, 0)

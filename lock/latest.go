@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -46,7 +45,7 @@ func (l *Locker) Latest(ctx context.Context, key Key, work func(context.Context)
 
 // series is the runs of the work for one event and all that come meanwhile.
 type series struct {
-	claim         *acquisition
+	claim         acquisition
 	lock          *Lock
 	seen          int64     // marks when the present run began; negative: the row is closed for them
 	began         time.Time // the present run
@@ -59,6 +58,8 @@ type coalescedError struct{ held *HeldError }
 // Error implements error.
 func (e *coalescedError) Error() string { return e.held.Error() }
 
+func (*coalescedError) outcome() Outcome { return OutcomeCoalesced }
+
 // Unwrap returns who holds the name.
 func (e *coalescedError) Unwrap() error { return e.held }
 
@@ -68,7 +69,7 @@ const coalescePatience = 4
 
 // acquire returns nil once the claim owns the row.
 func (s *series) acquire() error {
-	a := s.claim
+	a := &s.claim
 	store, can := a.locker.store.(driver.Coalescer)
 	if !can {
 		return &ConfigError{Reason: fmt.Sprintf("Latest needs a store that can mark a row, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage", a.locker.storeName)}
@@ -107,7 +108,7 @@ func (s *series) acquire() error {
 // A delivery of the holder's own event is not coalesced: to acknowledge it may
 // delete the message that has to come again if the holder fails.
 func (s *series) coalesce(store driver.Coalescer) error {
-	a := s.claim
+	a := &s.claim
 	if a.row.Event == a.claim.Event || !a.row.Coalesces() {
 		return a.heldError(nil)
 	}
@@ -187,15 +188,12 @@ const (
 	enough = 3
 )
 
-// lastRun is how long the last run of a Locker's work took, in nanoseconds.
-type lastRun struct{ took atomic.Int64 }
-
 // takesMarks reports whether a claim asks for marks: not if runs of this
 // process take so long that the run for those who mark would not fit in, and
 // the event would never be completed.
 func (s *series) takesMarks() bool {
-	a := s.claim
-	need, t := 2*time.Duration(a.locker.lastRun.took.Load()), &a.timing
+	a := &s.claim
+	need, t := 2*time.Duration(a.locker.lastRun.Load()), &a.timing
 	fixed := t.lease > 0 && !t.renew
 	return (t.deadline.IsZero() || t.deadline.Add(-t.reserve).Sub(a.began) >= need) && (!fixed || t.lease-t.margin >= need)
 }
@@ -211,7 +209,7 @@ func (s *series) complete() error {
 	l.beginEnd(tentative)
 	s.last = l.clock.Now().Sub(s.began)
 	s.longest = max(s.longest, s.last)
-	l.locker.lastRun.took.Store(int64(s.last))
+	l.locker.lastRun.Store(int64(s.last))
 	c := l.completion(Completion{})
 	owed := false
 	if s.seen >= 0 {
@@ -247,7 +245,7 @@ func (s *series) release() (relied bool) {
 		return l.outcome != nil
 	}
 	r := l.settlement(false)
-	l.coolDown(r)
+	r.request.Now, r.request.Until = l.coolDown()
 	r.request.MarksBelow = 1
 	r.goesOn = func(ok bool, err error) error {
 		if relied = s.isOwed(r, ok, err); relied {

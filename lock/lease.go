@@ -36,10 +36,15 @@ func FromContext(ctx context.Context) (Lease, bool) {
 // those of nested wrappers, and of locks that were acquired together.
 func Leases(ctx context.Context) []Lease {
 	var leases []Lease
-	for l := heldIn(ctx); l != nil; l = l.outer {
-		leases = append(leases, l.Lease())
+	for h := heldIn(ctx); h != nil; h = h.outer {
+		leases = append(leases, h.lease())
 	}
 	return leases
+}
+
+// lease returns the lease with its present end.
+func (h *hold) lease() Lease {
+	return Lease{Key: h.key, Fence: h.row.Fence, Until: time.UnixMicro(h.until.Load())}
 }
 
 // heldLock is a Lock as contexts carry it. Its methods are for stores.
@@ -58,12 +63,4 @@ func innermost(ctx context.Context) *Lock {
 		return h.held()
 	}
 	return nil
-}
-
-type heldKey struct{}
-
-// heldIn returns the first of the locks that are held around the code, or nil.
-func heldIn(ctx context.Context) *Lock {
-	l, _ := ctx.Value(heldKey{}).(*Lock)
-	return l
 }

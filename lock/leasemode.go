@@ -13,6 +13,10 @@ type LeaseMode struct {
 	lease time.Duration
 }
 
+// shortestWork is what Grace must leave of a lease, because one request may
+// take that long.
+const shortestWork = time.Second
+
 type leaseKind int
 
 const (

@@ -29,7 +29,7 @@ const (
 // slot is one of the rows of a limited name. It is acquired like any other row:
 // with claims, stamps and a view of its holder that concern only this row.
 type slot struct {
-	acquisition
+	waiter
 	refusals int
 	failed   bool      // the last request to it
 	due      time.Time // when it is worth asking; zero if it was never asked
@@ -56,37 +56,37 @@ func slotName(prefix, name string, number int) string {
 // if the deadline is near, count as held. If two callers give different n for a
 // name, the larger one counts.
 func (l *Locker) AcquireOneOf(ctx context.Context, name string, n int) (*Lock, error) {
-	a := l.newAcquisition(invocation.Believable(ctx), Key{Name: name})
+	w := &waiter{acquisition: l.newAcquisition(invocation.Believable(ctx), Key{Name: name})}
 	switch {
 	case n < 1 || n > MaxLimit:
-		return a.acquire(func() error {
+		return w.acquire(func() error {
 			return &ConfigError{Reason: fmt.Sprintf("%d invocations cannot hold a name at the same time: use 1 to %d", n, MaxLimit)}
 		})
 	case n == 1:
-		return a.acquire(a.run)
+		return w.acquire(w.run)
 	}
-	return a.acquire(func() error { return a.runOneOf(n) })
+	return w.acquire(func() error { return w.runOneOf(n) })
 }
 
-// runOneOf returns nil once the claim owns one of n slots. Until then, a is
+// runOneOf returns nil once the claim owns one of n slots. Until then, w is
 // what all slots have in common.
-func (a *acquisition) runOneOf(n int) error {
-	if err := a.prepare(); err != nil {
+func (w *waiter) runOneOf(n int) error {
+	if err := w.prepare(); err != nil {
 		return err
 	}
-	if a.isWithin(func(outer *Lock) bool { return outer.hasName(a.claim.Name) }) {
-		return a.nestedError()
+	if w.isWithin(func(outer *hold) bool { return outer.hasName(w.claim.Name) }) {
+		return w.nestedError()
 	}
 	slots := make([]slot, n)
-	for i, number := range rand.New(a.clock).Perm(n) {
-		slots[i].acquisition, slots[i].requests.once = *a, true
-		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, number+1)
+	for i, number := range rand.New(w.clock).Perm(n) {
+		slots[i].acquisition, slots[i].requests.once = w.acquisition, true
+		slots[i].claim.Name = slotName(w.locker.prefix, w.key.Name, number+1)
 	}
-	got, err := (&search{acquisition: a, slots: slots}).takeOne()
+	got, err := (&search{waiter: w, slots: slots}).takeOne()
 	if got != nil {
-		a.claim, a.row, a.dated = got.claim, got.row, got.dated
+		w.claim, w.row, w.dated = got.claim, got.row, got.dated
 	}
-	a.abandonOthers(slots, got)
+	w.abandonOthers(slots, got)
 	if held := (*HeldError)(nil); errors.As(err, &held) {
 		held.Limit = n
 	}
@@ -96,7 +96,7 @@ func (a *acquisition) runOneOf(n int) error {
 // search is the search for a free slot. A slot whose server does not answer
 // counts as held as long as another one answers.
 type search struct {
-	*acquisition
+	*waiter
 	slots []slot
 	// until is when a search in which no slot answers ends.
 	until   time.Time

@@ -29,52 +29,52 @@ const keenest = 8
 // joins reports whether it is time to ask for a place: the waiter has seen the
 // name pass from one holder to another, so others wait too. If it waits alone,
 // a place would only cost a request.
-func (a *acquisition) joins() bool {
-	return !a.line.asked && !a.line.others.IsZero() && a.row.Token != ""
+func (w *waiter) joins() bool {
+	return !w.line.asked && !w.line.others.IsZero() && w.row.Token != ""
 }
 
 // join asks for a place once, until end at most. The wait goes on without one.
-func (a *acquisition) join(end time.Time) {
-	a.line.asked = true
-	store, ok := a.locker.store.(driver.Line)
+func (w *waiter) join(end time.Time) {
+	w.line.asked = true
+	store, ok := w.locker.store.(driver.Line)
 	if !ok {
 		return
 	}
-	r := retries{locker: a.locker, clock: a.clock, until: end, once: true}
-	ok, err := r.send(a.ctx, "join", func(ctx context.Context) (bool, error) {
-		row, ok, err := store.Join(ctx, a.claim.Name)
+	r := retries{locker: w.locker, clock: w.clock, until: end, once: true}
+	ok, err := r.send(w.ctx, "join", func(ctx context.Context) (bool, error) {
+		row, ok, err := store.Join(ctx, w.claim.Name)
 		if ok && err == nil {
-			a.row = row
+			w.row = row
 		}
 		return ok, err
 	})
-	a.requests.sent += r.sent
+	w.requests.sent += r.sent
 	if ok && err == nil {
-		a.line.place, a.line.served, a.line.owner, a.line.at = a.row.Line, a.row.Served, a.row.Owner(), a.clock.Now()
+		w.line.place, w.line.served, w.line.owner, w.line.at = w.row.Line, w.row.Served, w.row.Owner(), w.clock.Now()
 	}
 }
 
 // turnComes returns how long to wait until the waiter's turn is likely to come,
 // or otherwise if it has no place. held is how long the owner has had the name,
 // and toEnd how long it may still have it.
-func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Duration) time.Duration {
-	l := &a.line
+func (w *waiter) turnComes(now time.Time, held, toEnd, otherwise time.Duration) time.Duration {
+	l := &w.line
 	if l.place == 0 {
 		return min(otherwise, toEnd)
 	}
-	turn := l.length(now, &a.row)
+	turn := l.length(now, &w.row)
 	held = max(min(held, now.Sub(l.others)), 0) // the holder's clock may be wrong
-	turns := time.Duration(l.before(&a.row))
+	turns := time.Duration(l.before(&w.row))
 	left := turns*max(turn, held) - held
 	// One that is far from its turn may find the name free all the same. Its place
 	// must not count as served, because those before it still wait.
-	a.claim.Place = 0
-	if l.place > a.row.Served && left < longestPoll {
-		a.claim.Place = l.place
+	w.claim.Place = 0
+	if l.place > w.row.Served && left < longestPoll {
+		w.claim.Place = l.place
 	}
 	look := min(max(left*95/100, held/2, turn/4), longestPoll)
 	// After the lease of a dead holder, all of them have looked at the same moment.
-	look += clock.Jitter(a.clock, min(turn, longestPoll)/8)
+	look += clock.Jitter(w.clock, min(turn, longestPoll)/8)
 	return min(look, toEnd)
 }
 
@@ -86,23 +86,23 @@ func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Durat
 // The holder's stamp tells how long a turn is, unless the waiter has seen
 // otherwise: where the store has a clock of its own, theirs may differ by
 // hours.
-func (a *acquisition) cooldownEnds(now time.Time, toEnd time.Duration) time.Duration {
-	l := &a.line
+func (w *waiter) cooldownEnds(now time.Time, toEnd time.Duration) time.Duration {
+	l := &w.line
 	if l.place == 0 {
 		return toEnd
 	}
-	hold := a.row.Until.Sub(a.row.Stamp)
+	hold := w.row.Until.Sub(w.row.Stamp)
 	if hold > now.Sub(l.others)+toEnd {
 		hold = toEnd
 	}
-	turn := max(l.length(now, &a.row), hold)
-	turns := time.Duration(l.before(&a.row))
-	a.claim.Place = 0
+	turn := max(l.length(now, &w.row), hold)
+	turns := time.Duration(l.before(&w.row))
+	w.claim.Place = 0
 	if turns > keenest {
-		return max(toEnd, (toEnd+(turns-1)*turn)/2) + clock.Jitter(a.clock, turn/8)
+		return max(toEnd, (toEnd+(turns-1)*turn)/2) + clock.Jitter(w.clock, turn/8)
 	}
-	if l.place > a.row.Served {
-		a.claim.Place = l.place
+	if l.place > w.row.Served {
+		w.claim.Place = l.place
 	}
 	return toEnd + (turns-1)*min(turn/(2*keenest), shortestPoll)
 }

@@ -16,7 +16,7 @@ type Locker struct {
 	opts      Options
 	prefix    string
 	lastStamp atomic.Int64 // microseconds; see nextStamp
-	lastRun   lastRun
+	lastRun   atomic.Int64 // nanoseconds that the last run of the work took, if Latest ran it
 	// pressed counts the settlements that the store has throttled and that are
 	// still trying.
 	pressed atomic.Int32
@@ -54,23 +54,6 @@ func (l *Locker) Check(ctx context.Context) error {
 		return err
 	}
 	return storeError("check", 1, reported(err))
-}
-
-// Do runs work while it holds key, and completes the event if work returns nil.
-// It returns work's error unchanged. If the lock cannot be acquired, work does
-// not run and the error is Acquire's. If work succeeded but the event could not
-// be completed, the error is Complete's. The context given to work carries the
-// lease and ends when the lease is lost.
-func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) error) error {
-	lk, err := l.Acquire(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
-	if err := work(lk.Context()); err != nil {
-		return err
-	}
-	return lk.Complete()
 }
 
 // nextStamp returns a stamp that no other claim of this Locker has, even in the

@@ -29,18 +29,12 @@ const (
 	// texts. A row with such entries has two more attributes.
 	payloadOverhead  = 1
 	payloadsOverhead = 18
-	// defaultRememberEvents is how many of the longest events fit into usualRow
-	// beside a stored name of 140 bytes.
-	defaultRememberEvents = 8
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of
 	// DynamoDB takes 1,000 units per second, so the batch needs little more than
 	// eight minutes and still completes.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 	batchUnits = 250_000
-	// longestRemember bounds Options.Remember, and with it how long the row of a
-	// dead holder is kept.
-	longestRemember = 366 * 24 * time.Hour
 	// keepRow is longer than any clock skew, so that a fence that restarts from the
 	// clock starts above the old one.
 	keepRow = 24 * time.Hour

@@ -20,6 +20,15 @@ const (
 	DefaultLease    = 30 * time.Second // with a heartbeat
 )
 
+const (
+	// defaultRememberEvents is how many of the longest events fit into one write
+	// unit beside a stored name of 140 bytes.
+	defaultRememberEvents = 8
+	// longestRemember bounds Remember, and with it how long the row of a dead
+	// holder is kept.
+	longestRemember = 366 * 24 * time.Hour
+)
+
 // Options configures a [Locker]. The zero value and a nil pointer mean the
 // defaults.
 type Options struct {

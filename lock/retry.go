@@ -125,15 +125,6 @@ func (r *retries) attempt(ctx context.Context, request func(context.Context) (bo
 	return request(ctx)
 }
 
-// reported returns what the store reported. An error that the store did not
-// classify may be anything.
-func reported(err error) *driver.Error {
-	if e := (*driver.Error)(nil); errors.As(err, &e) {
-		return e
-	}
-	return &driver.Error{Err: err}
-}
-
 // throttled reports whether the store throttled the request, or refused it for
 // an unknown reason.
 func throttled(e *driver.Error) bool { return e.Answered && !e.Lasting && !e.Conflict }

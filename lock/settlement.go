@@ -53,22 +53,23 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // Complete it does nothing and returns what Complete returned.
 func (l *Lock) Release() error {
 	if l.set != nil {
-		return l.set.release()
+		return l.set.release(true)
 	}
-	tell, err := l.release(time.Time{})
+	tell, err := l.release(time.Time{}, true)
 	tell()
 	return err
 }
 
-// release releases the name. It tries until limit if that is not zero and comes
-// first. The caller must call tell as for complete.
-func (l *Lock) release(limit time.Time) (tell func(), err error) {
+// release releases the name, after a cooldown if the work has begun. It tries
+// until limit if that is not zero and comes first. The caller must call tell as
+// for complete.
+func (l *Lock) release(limit time.Time, began bool) (tell func(), err error) {
 	if !l.beginEnd(released) {
 		return func() {}, l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
-	if l.set == nil || l.set.all { // otherwise no work has begun
-		l.coolDown(s)
+	if began {
+		s.request.Now, s.request.Until = l.coolDown()
 	}
 	return l.settle(s)
 }
@@ -155,7 +156,7 @@ func (l *Lock) completion(c Completion) *settlement {
 		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
-	l.coolDown(s)
+	s.request.Now, s.request.Until = l.coolDown()
 	return s
 }
 

@@ -11,9 +11,6 @@ import (
 const (
 	attemptTimeout = time.Second
 	maxBudget      = 2 * time.Second
-	// shortestWork is what Grace must leave of a lease, because one request may
-	// take that long.
-	shortestWork = time.Second
 	// overtime is what Grace leaves of a lease that is renewed only once its work
 	// has outlived its context: time for a few failed requests, and little to wait
 	// for if the process is ended after all.
@@ -99,8 +96,8 @@ func (t timing) overtimeAhead() time.Duration {
 // the deadline has passed, that is the time for which the lease keeps others
 // away. A release gets little, because it only saves the next claimant time,
 // and after the deadline a moment.
-func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
-	deadline, within := l.deadline(now), l.locker.opts.CompleteWithin
+func (h *hold) settleUntil(now time.Time, completes bool) time.Time {
+	deadline, within := h.deadline(now), h.locker.opts.CompleteWithin
 	until, left := now.Add(maxBudget), deadline.Sub(now)
 	switch {
 	case completes && within > 0:
@@ -108,7 +105,7 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	case completes && left > 0 && left <= invocation.LongestDeadline:
 		until = deadline
 	case completes:
-		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))
+		until = later(until, now.Add(time.UnixMicro(h.until.Load()).Sub(h.wall())))
 	}
 	switch {
 	case deadline.IsZero(), left <= 0 && completes:
@@ -116,30 +113,32 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	case left <= 0:
 		return now.Add(maxBudget / 8)
 	}
-	if last := deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
+	if last := deadline.Add(-min(invocation.TimeToAnswer, h.timing.reserve/2, left/2)); last.Before(until) {
 		return last
 	}
 	return until
 }
 
-// coolDown keeps the name held until Options.HoldAtLeast have passed. The wall
-// clock may have been set meanwhile, and the monotonic one have stood still:
-// what passed by both has passed.
-func (l *Lock) coolDown(s *settlement) {
-	now := l.clock.Now()
-	wall := now.Round(0)
-	passed := max(min(now.Sub(l.decided), wall.Sub(l.decided.Round(0))), 0)
-	if left := l.locker.opts.HoldAtLeast - passed; left > 0 {
-		s.request.Now, s.request.Until = wall, wall.Add(left).Truncate(time.Microsecond)
+// coolDown returns until when the name stays held because of
+// Options.HoldAtLeast, and what time it is then; zero if that has passed. The
+// wall clock may have been set meanwhile, and the monotonic one have stood
+// still: what passed by both has passed.
+func (h *hold) coolDown() (now, until time.Time) {
+	began := h.clock.Now()
+	wall := began.Round(0)
+	passed := max(min(began.Sub(h.decided), wall.Sub(h.decided.Round(0))), 0)
+	if left := h.locker.opts.HoldAtLeast - passed; left > 0 {
+		return wall, wall.Add(left).Truncate(time.Microsecond)
 	}
+	return now, until
 }
 
 // deadline returns the lock's deadline or, once that has passed, the next one
 // of the locks around it. The deadline of a nested lock is the end of the work
 // around it, so the process may live on; but its own deadline still holds.
-func (l *Lock) deadline(now time.Time) time.Time {
-	own := l.timing.deadline
-	for outer := l; outer != nil && !own.IsZero(); outer = outer.outer {
+func (h *hold) deadline(now time.Time) time.Time {
+	own := h.timing.deadline
+	for outer := h; outer != nil && !own.IsZero(); outer = outer.outer {
 		if d := outer.timing.deadline; d.After(now) {
 			return d
 		}

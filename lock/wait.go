@@ -20,33 +20,56 @@ type sight struct {
 	at, last time.Time
 }
 
+// waiter waits for the name that its acquisition asks for.
+type waiter struct {
+	acquisition
+	seen sight
+	line line
+}
+
+// run returns nil once the claim owns the row.
+func (w *waiter) run() error {
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	for round := 0; ; round++ {
+		granted, err := w.try()
+		if granted || err != nil {
+			return err
+		}
+		if err := w.wait(round); err != nil {
+			return err
+		}
+	}
+}
+
 // wait sleeps until it is worth asking for the name again. It returns a
 // [*HeldError] if no wait is allowed, or if the wait has lasted long enough or
 // was cut short.
-func (a *acquisition) wait(round int) error {
-	now := a.clock.Now()
-	look := a.nextLook(now, round)
-	if end, _ := a.waitEnd(); a.joins() && now.Before(end) {
-		a.join(end)
-		now = a.clock.Now()
-		look = a.nextLook(now, round)
+func (w *waiter) wait(round int) error {
+	now := w.clock.Now()
+	look := w.nextLook(now, round)
+	if end, _ := w.waitEnd(); w.joins() && now.Before(end) {
+		w.join(end)
+		now = w.clock.Now()
+		look = w.nextLook(now, round)
 	}
-	return a.rest(now, look)
+	return w.rest(now, look)
 }
 
 // rest waits as long as look says, if the wait may last that long.
-func (a *acquisition) rest(now time.Time, look time.Duration) error {
-	if a.locker.opts.MaxWait == 0 {
-		return a.heldError(nil)
+func (w *waiter) rest(now time.Time, look time.Duration) error {
+	if w.locker.opts.MaxWait == 0 {
+		return w.heldError(nil)
 	}
-	end, cause := a.waitEnd()
+	end, cause := w.waitEnd()
 	if !now.Before(end) {
-		return a.heldError(cause)
+		return w.heldError(cause)
 	}
-	err := a.clock.Sleep(a.ctx, min(look, end.Sub(now)))
-	a.waited = a.clock.Now().Sub(a.began)
+	err := w.clock.Sleep(w.ctx, min(look, end.Sub(now)))
+	w.waited = w.clock.Now().Sub(w.began)
 	if err != nil {
-		return a.heldError(err)
+		return w.heldError(err)
 	}
 	return nil
 }
@@ -54,17 +77,16 @@ func (a *acquisition) rest(now time.Time, look time.Duration) error {
 // waitEnd returns until when the wait may last, and why that is less than
 // MaxWait. The requests, the shortest run and the release must still fit in
 // after the wait.
-func (a *acquisition) waitEnd() (end time.Time, cause error) {
-	end, cause = a.began.Add(a.locker.opts.MaxWait), context.Cause(a.ctx)
+func (w *waiter) waitEnd() (end time.Time, cause error) {
+	end, cause = w.called.Add(w.locker.opts.MaxWait), context.Cause(w.ctx)
 	var workEnd time.Time
-	if !a.timing.deadline.IsZero() {
-		workEnd = a.timing.deadline.Add(-a.timing.reserve)
+	if !w.timing.deadline.IsZero() {
+		workEnd = w.timing.deadline.Add(-w.timing.reserve)
 	}
-	if before := a.set.last(); before != nil {
-		end = a.set.began.Add(a.locker.opts.MaxWait)
-		workEnd, _ = before.work.Deadline() // a fixed lease of the set may end sooner
+	if w.after != nil {
+		workEnd, _ = w.after.work.Deadline() // its fixed lease may end sooner
 	}
-	if last := workEnd.Add(-invocation.MinRun - a.timing.budget); !workEnd.IsZero() && last.Before(end) {
+	if last := workEnd.Add(-invocation.MinRun - w.timing.budget); !workEnd.IsZero() && last.Before(end) {
 		return last, cmp.Or(cause, context.DeadlineExceeded)
 	}
 	return end, cause
@@ -81,24 +103,24 @@ func (a *acquisition) waitEnd() (end time.Time, cause error) {
 // of ours, the time that we have seen it counts instead. Otherwise a holder
 // whose clock is an hour ahead would look as if it had just begun, all the
 // time.
-func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
-	if owner := a.row.Owner(); a.seen.token != owner {
-		a.line.others = a.seen.last
-		a.seen = sight{token: owner, at: now}
+func (w *waiter) nextLook(now time.Time, round int) time.Duration {
+	if owner := w.row.Owner(); w.seen.token != owner {
+		w.line.others = w.seen.last
+		w.seen = sight{token: owner, at: now}
 	}
-	a.seen.last = now
+	w.seen.last = now
 	look := shortestPoll << min(round, 5)
 	toEnd, held := longestPoll, time.Duration(0)
-	if !a.row.Unknown() && a.row.Token != "" {
-		wall := clock.Wall(a.clock)
-		held = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
+	if !w.row.Unknown() && w.row.Token != "" {
+		wall := clock.Wall(w.clock)
+		held = max(wall.Sub(w.row.Stamp), now.Sub(w.seen.at))
 		look = held
-		toEnd = a.row.Until.Sub(wall) + time.Millisecond
+		toEnd = w.row.Until.Sub(wall) + time.Millisecond
 	}
-	if a.row.Cooling() {
-		return max(a.cooldownEnds(now, toEnd), time.Millisecond)
+	if w.row.Cooling() {
+		return max(w.cooldownEnds(now, toEnd), time.Millisecond)
 	}
 	look = min(max(look, shortestPoll), longestPoll)
-	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
-	return max(a.turnComes(now, held, toEnd, look), time.Millisecond)
+	look += clock.Jitter(w.clock, look/2) // so that waiters who came together spread out
+	return max(w.turnComes(now, held, toEnd, look), time.Millisecond)
 }

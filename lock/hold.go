@@ -1,0 +1,115 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// hold is one row that is ours.
+type hold struct {
+	locker  *Locker
+	ctx     context.Context // the caller's
+	clock   clock.Clock
+	outer   *hold // under which this one was acquired; nil: none
+	key     Key
+	claim   driver.Claim
+	row     driver.Row // as it was acquired
+	timing  timing
+	decided time.Time
+	until   atomic.Int64 // microseconds: end of the lease as last confirmed
+
+	reading sync.Mutex
+	read    time.Time // the last reading of the clock; guarded by reading
+	time    time.Time // the time of wall then; guarded by reading
+
+	work   context.Context     // nil: the work has not begun
+	ending atomic.Int32        // how the lock ended or is being ended; 0 before that
+	renews interface{ look() } // the heartbeat; nil: there is none
+}
+
+type heldKey struct{}
+
+// heldIn returns the first of the rows that are held around the code, or nil.
+func heldIn(ctx context.Context) *hold {
+	h, _ := ctx.Value(heldKey{}).(*hold)
+	return h
+}
+
+// chain yields the lock, and those around it that have not ended.
+func (h *hold) chain(yield func(*hold) bool) {
+	for held := h; held != nil; held = held.outer {
+		if (held == h || held.ending.Load() == 0) && !yield(held) {
+			return
+		}
+	}
+}
+
+// hasName reports whether the lock is of the name whose row is that one, though
+// perhaps in another row.
+func (h *hold) hasName(row string) bool { return stored.Name(h.locker.prefix, h.key.Name) == row }
+
+// check returns a [*LostError] if the lease, or that of a lock around it, ended
+// before the work can begin.
+func (h *hold) check() error {
+	for held := range h.chain {
+		var lost *LostError
+		if held.work != nil && errors.As(context.Cause(held.work), &lost) {
+			return lost
+		}
+		if !held.wall().Before(held.lostAt()) {
+			return held.lostError()
+		}
+	}
+	return nil
+}
+
+// lostAt returns when the work must have ended if the lease is not renewed.
+func (h *hold) lostAt() time.Time { return time.UnixMicro(h.until.Load()).Add(-h.timing.margin) }
+
+// wall returns the time by which the lease is asked for and judged. It runs
+// with the wall clock, or with the monotonic clock while the wall clock is
+// set back: the ends that a store with a clock of its own compares must be
+// by one clock. The monotonic clock alone stands still while the process is
+// frozen.
+func (h *hold) wall() time.Time {
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	now := h.clock.Now()
+	h.time = h.time.Add(max(now.Sub(h.read), now.Round(0).Sub(h.read.Round(0))))
+	h.read = now
+	return h.time
+}
+
+// startTime begins the time of wall with a reading of the clock.
+func (h *hold) startTime(read time.Time) { h.read, h.time = read, read.Round(0) }
+
+// workEnd returns when the work must end at the latest, and why: at the
+// deadline less the reserve, or with the first of the fixed leases of this lock
+// and those around it. The time is zero if only a lost heartbeat ends the work;
+// a nil cause stands for the deadline.
+func (h *hold) workEnd() (end time.Time, cause error) {
+	if !h.timing.deadline.IsZero() {
+		end = h.timing.deadline.Add(-h.timing.reserve)
+	}
+	now := h.clock.Now()
+	for held := range h.chain {
+		if held.timing.lease == 0 || held.timing.renew {
+			continue
+		}
+		if lost := now.Add(held.lostAt().Sub(held.wall())); end.IsZero() || lost.Before(end) {
+			end, cause = lost, held.lostError()
+		}
+	}
+	return end, cause
+}
+
+func (h *hold) lostError() *LostError {
+	return &LostError{Key: h.key, Until: time.UnixMicro(h.until.Load())}
+}
