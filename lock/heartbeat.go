@@ -27,7 +27,7 @@ type heartbeat struct {
 	lose     context.CancelCauseFunc            // ends the work
 	overtime clock.Timer                        // begins the heartbeat; nil: it begins with the work
 	watch    clock.Timer                        // calls lose if the goroutine is stuck; nil if overtime is not
-	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
+	wake     atomic.Pointer[context.CancelFunc] // ends the sleep between two renewals; see look
 	panicked any                                // by an observer or a log handler; known once done is closed
 	telling  atomic.Bool                        // one of them is running
 	stuck    atomic.Bool                        // a caller has waited for it in vain
@@ -186,9 +186,9 @@ func (h *heartbeat) look() {
 	}
 }
 
-// rest waits until the wall clock says that the next renewal is due, and
+// sleep waits until the wall clock says that the next renewal is due, and
 // reports false once the heartbeat has been stopped.
-func (l *Lock) rest(ctx context.Context, due time.Time) bool {
+func (l *Lock) sleep(ctx context.Context, due time.Time) bool {
 	for {
 		nap, wake := context.WithCancel(ctx)
 		l.beat.wake.Store(&wake) // before the clock is read, so that no look is in vain
@@ -212,7 +212,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context, pause time.Duration) bool 
 		if limit.Before(due) {
 			due = limit
 		}
-		if !l.rest(ctx, due) {
+		if !l.sleep(ctx, due) {
 			return true
 		}
 		began, wall := l.clock.Now(), l.wall()

@@ -20,10 +20,10 @@ const (
 	// they are asked one after the other, and a hundred requests of 5 to 10 ms fit
 	// into the 1.5 s that an acquisition has for that.
 	MaxLimit = 100
-	// longestPace is how far apart the requests of a waiter become, however many
+	// longestSpacing is how far apart the requests of a waiter become, however many
 	// slots there are to ask. It is short enough for all of 40 slots to be asked
 	// within longestPoll.
-	longestPace = 50 * time.Millisecond
+	longestSpacing = 50 * time.Millisecond
 )
 
 // slot is one of the rows of a limited name. It is acquired like any other row:
@@ -171,7 +171,7 @@ func (s *search) fail(next *slot, err error) error {
 			return s.refused()
 		}
 		s.requests.until = s.until
-		pause = s.requests.rest(s.began)
+		pause = s.requests.backOff(s.began)
 	}
 	left := s.until.Sub(s.clock.Now()) - shortestAttempt
 	if left <= 0 && !s.mayWait() {
@@ -188,7 +188,7 @@ func (s *search) fail(next *slot, err error) error {
 func (s *search) again(next *slot, now time.Time) (*slot, error) {
 	if s.mayWait() {
 		s.row = firstToEnd(s.slots).row
-		if err := s.rest(now, max(next.due.Sub(now), s.pace(next, now))); err != nil {
+		if err := s.sleep(now, max(next.due.Sub(now), s.spacing(next, now))); err != nil {
 			return nil, err
 		}
 		s.until = s.askUntil()
@@ -266,13 +266,13 @@ func (s *slot) leaseEnded(wall time.Time) bool {
 	return s.row.Token != "" && !s.row.Until.Before(s.claim.Now) && s.row.Until.Before(wall)
 }
 
-// pace returns how long to wait at least before the next request. It keeps a
+// spacing returns how long to wait at least before the next request. It keeps a
 // waiter from asking many slots at the rate at which it would ask one.
-func (a *acquisition) pace(next *slot, now time.Time) time.Duration {
+func (a *acquisition) spacing(next *slot, now time.Time) time.Duration {
 	if next.leaseEnded(clock.Wall(a.clock)) {
 		return 0
 	}
-	return min(now.Sub(a.began)/16, longestPace)
+	return min(now.Sub(a.began)/16, longestSpacing)
 }
 
 // firstToEnd returns the slot whose holder has the lease that ends first.

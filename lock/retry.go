@@ -14,9 +14,9 @@ const (
 	// firstPause is short, because the usual reason to repeat a request is a
 	// connection that broke, and the lock may already be ours.
 	firstPause = 25 * time.Millisecond
-	// firstRest is longer, because an overloaded store recovers only if it gets
+	// firstBackOff is longer, because an overloaded store recovers only if it gets
 	// fewer requests.
-	firstRest = 200 * time.Millisecond
+	firstBackOff = 200 * time.Millisecond
 	// shortestAttempt is the time that must be left for another attempt. An attempt
 	// that is cut short only hides what went wrong before.
 	shortestAttempt = 50 * time.Millisecond
@@ -24,9 +24,9 @@ const (
 	// gives up. That of a record of a batch gives up immediately, because the batch
 	// tries again.
 	claimPatience = 2
-	// longestRest of a record of a batch is short, because the batch claims nothing
+	// longestBackOff of a record of a batch is short, because the batch claims nothing
 	// else meanwhile.
-	longestRest = 2 * time.Second
+	longestBackOff = 2 * time.Second
 )
 
 // retries repeats one idempotent request to the store until it is answered.
@@ -78,7 +78,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 			if r.onThrottle != nil && r.onThrottle(r.locker, r.throttled) {
 				return false, r.failed(failure)
 			}
-			pause = r.rest(began)
+			pause = r.backOff(began)
 		}
 		left := r.until.Sub(r.clock.Now()) - shortestAttempt
 		if r.once || e.Lasting || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
@@ -102,14 +102,14 @@ func (r *retries) failed(e *StoreError) *StoreError {
 	return e
 }
 
-// rest returns a pause that doubles each time, up to an eighth of the whole
+// backOff returns a pause that doubles each time, up to an eighth of the whole
 // time, so that there are enough tries.
-func (r *retries) rest(began time.Time) time.Duration {
-	rest := min(firstRest<<min(r.throttled-1, 5), max(r.until.Sub(began)/8, firstRest))
+func (r *retries) backOff(began time.Time) time.Duration {
+	pause := min(firstBackOff<<min(r.throttled-1, 5), max(r.until.Sub(began)/8, firstBackOff))
 	if r.pace != nil {
-		rest = min(rest, longestRest)
+		pause = min(pause, longestBackOff)
 	}
-	return rest/2 + clock.Jitter(r.clock, rest/2)
+	return pause/2 + clock.Jitter(r.clock, pause/2)
 }
 
 // attempt gives each request its own context, because the store's client may

@@ -54,11 +54,11 @@ func (w *waiter) wait(round int) error {
 		now = w.clock.Now()
 		look = w.nextLook(now, round)
 	}
-	return w.rest(now, look)
+	return w.sleep(now, look)
 }
 
-// rest waits as long as look says, if the wait may last that long.
-func (w *waiter) rest(now time.Time, look time.Duration) error {
+// sleep waits as long as look says, if the wait may last that long.
+func (w *waiter) sleep(now time.Time, look time.Duration) error {
 	if w.locker.opts.MaxWait == 0 {
 		return w.heldError(nil)
 	}
