@@ -24,4 +24,7 @@ type Claim struct {
 	Until       time.Time // end of the lease
 	DeleteAfter time.Time // the row's new DeleteAfter
 	Place       int64     // of the claimant in the [Line]; zero if it has none
+	// TakesMarks is whether the claimant will look at marks. It is false unless the
+	// store is a [Coalescer].
+	TakesMarks bool
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -28,15 +27,9 @@ type Mark struct {
 	Close bool
 }
 
-// coalescing is the end of a token whose owner looks at the marks.
-const coalescing = "/coalesces"
-
-// Coalescing returns the token of a claim whose owner looks at the marks.
-func Coalescing(token string) string { return token + coalescing }
-
 // Coalesces reports whether the owner of the row looks at the marks, and takes
 // more of them.
-func (r *Row) Coalesces() bool { return strings.HasSuffix(r.Token, coalescing) && r.Marks >= 0 }
+func (r *Row) Coalesces() bool { return r.TakesMarks && r.Marks >= 0 }
 
 // Owes reports whether the marks of the row refuse s: there are marks that the
 // owner's last run has not seen, or the row is closed. What looks at marks then

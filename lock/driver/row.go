@@ -25,6 +25,9 @@ type Row struct {
 	// was last completed. -1: it takes no more; see [Mark]. The next owner inherits
 	// those of one that died or failed.
 	Marks int64
+	// TakesMarks is whether the owner looks at marks, as its claim said; see
+	// [Row.Coalesces].
+	TakesMarks bool
 	// Line is the last place that was given to a waiter, and Served that of the
 	// last owner that had one. Both are zero unless the store is a [Line]. They
 	// outlast the owner.
@@ -97,7 +100,7 @@ func (r *Row) Take(c *Claim, now time.Time) {
 		r.Previous, next = "", r.Fence
 	}
 	r.Fence = max(next, now.UnixMicro())
-	r.Token, r.Event, r.Payload, r.Holder = c.Token, c.Event, c.Payload, c.Holder
+	r.Token, r.Event, r.Payload, r.Holder, r.TakesMarks = c.Token, c.Event, c.Payload, c.Holder, c.TakesMarks
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 	if c.Place > 0 {
 		r.Served = c.Place
@@ -149,7 +152,7 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", s.Until, "", "", ""
+		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.TakesMarks = "", s.Until, "", "", "", false
 		if !s.Until.IsZero() {
 			r.Token = s.Cooldown()
 		}

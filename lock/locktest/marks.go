@@ -31,8 +31,12 @@ func marks(f *fixture) { // F1, F3, F4, F21
 	}
 	c := f.eventClaim("owner", "e1")
 	mark(c, false) // the name has no owner
-	if row := f.mustAcquire(c); row.Marks != 0 {
-		f.Errorf("a new owner has %d marks", row.Marks)
+	c.TakesMarks = true
+	if row := f.mustAcquire(c); row.Marks != 0 || !row.Coalesces() {
+		f.Errorf("a new owner that takes marks has the row %+v", row)
+	}
+	if row := f.mustRefuse(f.claim("refused")); !f.NoDetail && !row.Coalesces() {
+		f.Errorf("who is refused cannot ask an owner that takes marks: %+v", row)
 	}
 	late := f.claim("late")
 	mark(c, true)
@@ -41,7 +45,7 @@ func marks(f *fixture) { // F1, F3, F4, F21
 	if ok || !f.NoDetail && (row.Token != c.Token || row.Marks != 1 || row.Memory.Has("e1", f.now)) {
 		f.Errorf("the settlement of an owner that has not seen the mark: applied %v, %+v", ok, row)
 	}
-	if row, ok := f.renew(c, c.Until.Add(time.Second)); !ok || !f.NoDetail && row.Marks != 1 {
+	if row, ok := f.renew(c, c.Until.Add(time.Second)); !ok || !f.NoDetail && (row.Marks != 1 || !row.TakesMarks) {
 		f.Errorf("a renewal: applied %v, %+v", ok, row)
 	}
 	if row, ok := settle(c, 2); !ok {
@@ -50,20 +54,24 @@ func marks(f *fixture) { // F1, F3, F4, F21
 	mark(c, false)
 	f.mustRefuse(late) // the mark raised the stamp
 	next := f.claim("next")
-	if row := f.mustAcquire(next); row.Marks != 0 {
-		f.Errorf("the next owner has %d marks", row.Marks)
+	if row := f.mustAcquire(next); row.Marks != 0 || row.Coalesces() {
+		f.Errorf("the next owner, which takes no marks, has the row %+v", row)
+	}
+	if row := f.mustRefuse(f.claim("refused, too")); !f.NoDetail && row.Coalesces() {
+		f.Errorf("an owner that takes no marks seems to: %+v", row)
 	}
 	mark(c, false)
 	mark(next, true)
 	f.mustRelease(next, nil) // it fails, and the mark stays
 	dead := f.claim("dead")
+	dead.TakesMarks = true
 	f.mustAcquire(dead)
 	mark(dead, true)
 	f.advance(2 * lease)
 	mark(dead, true) // the name was not taken over yet
 	last := f.eventClaim("last", "e2")
-	if row := f.mustAcquire(last); row.Marks != 3 {
-		f.Errorf("a takeover has %d marks, want those of the dead owner and of the one that failed", row.Marks)
+	if row := f.mustAcquire(last); row.Marks != 3 || row.Coalesces() {
+		f.Errorf("a takeover has the marks of the dead owner and of the one that failed, and takes none: %+v", row)
 	}
 	mark(dead, false)
 	if _, ok := settle(last, 4); !ok {

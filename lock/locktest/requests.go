@@ -136,6 +136,9 @@ func (r *requests) claim(keep time.Time) *driver.Claim {
 	if _, ok := r.c.store.(driver.Line); ok {
 		c.Place = int64(r.IntN(4))
 	}
+	if _, ok := r.c.store.(driver.Coalescer); ok {
+		c.TakesMarks = r.IntN(2) == 0
+	}
 	if c.Event != "" {
 		c.Payload = r.pick("", "p", "q")
 	}

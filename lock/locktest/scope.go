@@ -43,6 +43,11 @@ func everyRequest(f *fixture) { // F1, F3, F4, F5, F21, F44
 			if c == nil {
 				c = f.compare()
 				all = scope(c.now, c.name, c.clocked)
+				for _, q := range all {
+					if q.claim != nil && !coalescer {
+						q.claim.TakesMarks = false
+					}
+				}
 				for _, s := range w {
 					if s == tick {
 						c.advance(unit)
@@ -122,7 +127,7 @@ func stateOf(r *rules, now int) string {
 	if row.Token == "" {
 		end = time.Time{}
 	}
-	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Marks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed)
+	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Marks, row.TakesMarks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed)
 }
 
 // scope returns the requests of two owners at a few moments from began.
@@ -145,7 +150,7 @@ func scope(began time.Time, name string, clocked bool) []request {
 			for _, k := range []struct{ event, order string }{{"", ""}, {"e", ""}, {"", "1"}, {"f", "2"}} {
 				all = append(all, request{claim: &driver.Claim{
 					Name: name, Token: token, Holder: "h", Event: k.event, Order: k.order,
-					Now: wall(n), Stamp: at(n), Until: wall(n + 1).Add(half), DeleteAfter: keep,
+					Now: wall(n), Stamp: at(n), Until: wall(n + 1).Add(half), DeleteAfter: keep, TakesMarks: token == "b",
 				}})
 			}
 			all = append(all,

@@ -18,6 +18,7 @@
 //	event        S     while held    the event being worked on, if the key has one
 //	payload      S     while held    digest of its payload, if the key has one
 //	marks        N     while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
+//	takesMarks   N     with Latest   1 while the holder looks at marks
 //	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)
 //	payloads     M     with payloads completed event → digest of its payload
 //	highestOrder S     with orders   highest completed order

@@ -152,6 +152,7 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 			row.DeleteAfter = time.Unix(seconds, 0)
 		}
 	}
+	row.TakesMarks = whole(item, "takesMarks") != 0
 	row.Line, row.Served = whole(item, "line"), whole(item, "served")
 	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
 	return row, nil
@@ -193,7 +194,7 @@ func parseCompleted(completed, payloads types.AttributeValue) []driver.Completed
 	return events
 }
 
-// whole returns an attribute that only paces waiters. It is zero if it is not
+// whole returns a number that decides about no lock. It is zero if it is not
 // readable.
 func whole(item map[string]types.AttributeValue, name string) int64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)

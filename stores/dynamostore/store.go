@@ -46,10 +46,6 @@ func New(client Client, table string) *Store {
 // two numbers. It rises all the same: a row's fence is never above its stamp,
 // and only a claim with a higher stamp is granted to another owner.
 const (
-	acquireMutexUpdate   = expression.Claim + " REMOVE event, payload" // the dead holder's
-	acquireEventUpdate   = expression.Claim + ", event = :event REMOVE payload"
-	acquirePayloadUpdate = expression.Claim + ", event = :event, payload = :payload"
-
 	readable  = expression.Readable
 	below     = "(attribute_not_exists(stamp) OR stamp < :stamp)"
 	acquireIf = readable + " AND (" +
@@ -73,7 +69,7 @@ const (
 
 	removeOwner = "REMOVE ownerToken, heldUntil, " + work
 	removeWork  = "REMOVE " + work
-	work        = "holder, event, payload"
+	work        = "holder, event, payload, takesMarks"
 
 	markUpdate      = "SET marks = if_not_exists(marks, :none) + :one"
 	markIf          = ifOwner + " AND (attribute_not_exists(marks) OR marks >= :none)"
@@ -82,7 +78,6 @@ const (
 	closeUpdate     = "SET marks = :closed"
 	unmarked        = " AND (attribute_not_exists(marks) OR (marks >= :none AND marks < :marks))"
 
-	setServed  = "SET served = :place, "
 	joinUpdate = "SET line = if_not_exists(line, :none) + :one"
 	joinIf     = readable + " AND attribute_exists(ownerToken)"
 )
@@ -94,13 +89,10 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		":token": text(c.Token), ":until": text(timestamp(c.Until)), ":stamp": text(timestamp(c.Stamp)), ":now": text(timestamp(c.Now)),
 		":holder": text(c.Holder), ":fence": number(c.Stamp.UnixMicro()), ":deleteAfter": wholeSeconds(c.DeleteAfter),
 	}
-	update, condition := acquireMutexUpdate, acquireIf
+	condition := acquireIf
 	if c.Event != "" {
-		update, condition = acquireEventUpdate, acquireEventIf
-		v[":event"], v[":millis"] = text(c.Event), number(c.Now.UnixMilli())
-	}
-	if c.Payload != "" {
-		update, v[":payload"] = acquirePayloadUpdate, text(c.Payload)
+		condition = acquireEventIf
+		v[":millis"] = number(c.Now.UnixMilli())
 	}
 	if c.Order != "" {
 		condition = acquireOrderIf
@@ -109,11 +101,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	if c.Event != "" && c.Order != "" {
 		condition = acquireEventOrderIf
 	}
-	if c.Place > 0 {
-		update = setServed + strings.TrimPrefix(update, "SET ")
-		v[":place"] = number(c.Place)
-	}
-	in := s.input(c.Name, update, condition, v)
+	in := s.input(c.Name, acquireUpdate(c, v), condition, v)
 	if c.Event != "" {
 		in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
 	}
@@ -126,6 +114,34 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		row = driver.Row{Untold: true}
 	}
 	return row, ok, err
+}
+
+// acquireUpdate returns the update of a claim, and adds to v what its
+// attributes have beside those of every claim. It removes what the dead
+// holder's claim had and this one lacks.
+func acquireUpdate(c *driver.Claim, v values) string {
+	set, remove := make([]string, 0, 4), make([]string, 0, 3)
+	optional := func(has bool, attribute string, value types.AttributeValue) {
+		if has {
+			set = append(set, attribute+" = :"+attribute)
+			v[":"+attribute] = value
+		} else {
+			remove = append(remove, attribute)
+		}
+	}
+	set = append(set, expression.Claim)
+	optional(c.Event != "", "event", text(c.Event))
+	optional(c.Payload != "", "payload", text(c.Payload))
+	optional(c.TakesMarks, "takesMarks", number(1))
+	update := strings.Join(set, ", ")
+	if c.Place > 0 { // in front, because such a claim does not travel with others
+		v[":place"] = number(c.Place)
+		update = "SET served = :place, " + strings.TrimPrefix(update, "SET ")
+	}
+	if len(remove) > 0 {
+		update += " REMOVE " + strings.Join(remove, ", ")
+	}
+	return update
 }
 
 // acquired returns the row that c made of old.

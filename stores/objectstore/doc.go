@@ -20,6 +20,7 @@
 //	event        while held    the event being worked on, if the key has one
 //	payload      while held    digest of its payload, if the key has one
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
+//	takesMarks   with Latest   true while the holder looks at marks
 //	completed    with events   completed events in the order of completion, and when each is forgotten
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent (base64)

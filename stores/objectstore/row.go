@@ -25,6 +25,7 @@ type record struct {
 	Event        string           `json:"event,omitempty"`
 	Payload      string           `json:"payload,omitempty"`
 	Marks        int64            `json:"marks,omitempty"`
+	TakesMarks   bool             `json:"takesMarks,omitempty"`
 	Completed    []completedEvent `json:"completed,omitempty"`
 	HighestOrder string           `json:"highestOrder,omitempty"`
 	ResultEvent  string           `json:"resultEvent,omitempty"`
@@ -131,7 +132,8 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 		return driver.Row{Newer: true}
 	}
 	row := driver.Row{
-		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder, Marks: s.Marks,
+		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder,
+		Marks: s.Marks, TakesMarks: s.TakesMarks,
 		Memory:      driver.Memory{HighestOrder: s.HighestOrder, Result: driver.Result{Event: s.ResultEvent, Body: s.ResultBody}},
 		DeleteAfter: s.DeleteAfter,
 	}
@@ -154,7 +156,8 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 // the lock over may arrive while another one works.
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
-		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload, Marks: row.Marks,
+		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
+		Marks: row.Marks, TakesMarks: row.TakesMarks,
 		HighestOrder: row.Memory.HighestOrder, ResultEvent: row.Memory.Result.Event, ResultBody: row.Memory.Result.Body,
 		DeleteAfter: row.DeleteAfter.UTC(), Writes: s.Writes + 1,
 	}

@@ -70,6 +70,7 @@
 //	event        while held    the event being worked on, if the key has one
 //	payload      while held    digest of its payload, if the key has one
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
+//	takesMarks   with Latest   1 while the holder looks at marks
 //	completed    with events   a line for each: event, when it is forgotten, digest of its payload
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent

@@ -28,7 +28,7 @@ func TestStatementTexts(t *testing.T) {
 		event    = ` AND (completed."e:1" IS MISSING OR completed."e:1" < ?)`
 		order    = ` AND (highestOrder IS MISSING OR highestOrder < ?)`
 		old      = ` RETURNING ALL OLD *`
-		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE holder REMOVE event REMOVE payload`
+		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks`
 		owner    = ` WHERE "lock" = ? AND rowFormat IS MISSING AND ownerToken = ?`
 	)
 	completed := []driver.CompletedEvent{{Event: "e:1", Until: time.Now()}}
@@ -36,24 +36,25 @@ func TestStatementTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		event, order, payload string
 		memory                *driver.Memory
-		cooldown              bool
+		cooldown, takesMarks  bool
 		want                  []string
 	}{
-		"mutex":             {want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"order":             {order: "1", want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + order + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE marks REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
-		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE marks REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
-		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE marks REMOVE highestOrder" + owner}},
-		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + " REMOVE marks" + owner}},
-		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload" + owner}},
-		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE marks REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"mutex":             {want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"order":             {order: "1", want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + order + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE marks REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE marks REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
+		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE marks REMOVE highestOrder" + owner}},
+		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + " REMOVE marks" + owner}},
+		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks" + owner}},
+		"marks":             {event: "e:1", payload: "p", takesMarks: true, want: []string{insert + ", 'event': ?, 'payload': ?, 'takesMarks': ?}", set + ", event = ?, payload = ?, takesMarks = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE marks REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, func(t *testing.T, f *fixture) {
 				claims := claimsOf("name", 2)
 				for _, cl := range claims {
-					cl.Event, cl.Order, cl.Payload = c.event, c.order, c.payload
+					cl.Event, cl.Order, cl.Payload, cl.TakesMarks = c.event, c.order, c.payload, c.takesMarks
 				}
 				f.mustAcquire(t, claims...)
 				f.mustAcquire(t, claims...) // the names are known

@@ -162,7 +162,7 @@ func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row dri
 			return driver.Row{}, false, err
 		}
 	}
-	row.Token, row.Event, row.Payload, row.Holder = c.Token, c.Event, c.Payload, c.Holder
+	row.Token, row.Event, row.Payload, row.Holder, row.TakesMarks = c.Token, c.Event, c.Payload, c.Holder, c.TakesMarks
 	row.Stamp, row.Until, row.DeleteAfter, row.Fence = c.Stamp, c.Until, c.DeleteAfter, fence
 	return row, true, nil
 }
@@ -277,7 +277,7 @@ func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row
 		}
 	}
 	c := &driver.Claim{
-		Name: r.Name, Token: r.Token, Event: row.Event, Payload: row.Payload, Holder: row.Holder,
+		Name: r.Name, Token: r.Token, Event: row.Event, Payload: row.Payload, Holder: row.Holder, TakesMarks: row.TakesMarks,
 		Now: r.Now, Stamp: stamp, Until: row.Until, DeleteAfter: r.DeleteAfter,
 	}
 	return q.ask(ctx, got.where(func(a *answer) bool { return behind(a) || lost(a) }), func(ctx context.Context, i int) answer {

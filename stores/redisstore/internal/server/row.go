@@ -89,6 +89,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 			return driver.Row{}, fmt.Errorf("the row has marks that are not a 64-bit number")
 		}
 	}
+	row.TakesMarks = r.fields["takesMarks"] != ""
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	row.Line, _ = strconv.ParseInt(r.fields["line"], 10, 64) // these only pace waiters
 	row.Served, _ = strconv.ParseInt(r.fields["served"], 10, 64)

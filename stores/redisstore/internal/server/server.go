@@ -77,7 +77,7 @@ func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64,
 	}
 	args := []any{
 		c.Token, Timestamp(c.Stamp), Timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
-		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(), c.Place,
+		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(), c.Place, flag(c.TakesMarks),
 	}
 	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
 }
@@ -127,13 +127,17 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
 }
 
+// flag returns how a script is told that something is so.
+func flag(is bool) string {
+	if is {
+		return "1"
+	}
+	return ""
+}
+
 // Mark sends a mark.
 func (s *Server) Mark(ctx context.Context, m *driver.Mark) Answer {
-	closes := ""
-	if m.Close {
-		closes = "1"
-	}
-	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp), closes)
+	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp), flag(m.Close))
 }
 
 // Join gives out the next place in line.

@@ -2,7 +2,8 @@ local token, stamp, heldUntil, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[
 local holder, event, payload = ARGV[5], ARGV[6], ARGV[7]
 local entry, moment, order = ARGV[8], ARGV[9], ARGV[10]
 local deleteAfter, keep = ARGV[11], ARGV[12]
-local leastFence, asked, place = tonumber(ARGV[13]), ARGV[14], ARGV[15]
+local leastFence, asked, place, takesMarks = tonumber(ARGV[13]), ARGV[14], ARGV[15], ARGV[16]
+local memory = 17 -- where it begins
 
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp')
 local format, owner, oldStamp, oldUntil, leaseEnd, fence, previous, completed, highest =
@@ -61,12 +62,17 @@ end
 if payload == '' then
   redis.call('HDEL', key, 'payload')
 end
+if takesMarks == '' then
+  redis.call('HDEL', key, 'takesMarks')
+else
+  redis.call('HSET', key, 'takesMarks', takesMarks)
+end
 if place ~= '0' then
   redis.call('HSET', key, 'served', place)
 end
 keepFor(keep)
-if not oldStamp and ARGV[16] then -- a node of a quorum that has lost the row
-  for i = 16, #ARGV, 2 do
+if not oldStamp and ARGV[memory] then -- a node of a quorum that has lost the row
+  for i = memory, #ARGV, 2 do
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
   end
 end

@@ -31,7 +31,7 @@ if own then
   applied = late and 0 or 1
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
-  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload')
+  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'takesMarks')
   if ARGV[memory] and not late then
     redis.call('HDEL', key, 'marks')
   end
