@@ -243,7 +243,7 @@ func (s *series) release() (relied bool) {
 		return l.outcome != nil
 	}
 	r := l.settlement(false)
-	r.request.Now, r.request.Until = l.coolDown()
+	l.coolDown(&r.request)
 	r.request.MarksBelow = 1
 	r.goesOn = func(ok bool, err error) error {
 		if relied = s.isOwed(r, ok, err); relied {

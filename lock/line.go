@@ -17,7 +17,7 @@ type line struct {
 	place  int64     // zero: none
 	served int64     // the row's, as it was first seen at the time at
 	at     time.Time
-	owner  string        // when the row was last seen
+	fence  int64         // of the owner, when the row was last seen
 	idle   int           // how many new owners were seen since then
 	turn   time.Duration // zero: served has not moved on yet
 }
@@ -50,7 +50,7 @@ func (w *waiter) join(end time.Time) {
 	})
 	w.requests.sent += r.sent
 	if ok && err == nil {
-		w.line.place, w.line.served, w.line.owner, w.line.at = w.row.Line, w.row.Served, w.row.Owner(), w.clock.Now()
+		w.line.place, w.line.served, w.line.fence, w.line.at = w.row.Line, w.row.Served, w.row.Fence, w.clock.Now()
 	}
 }
 
@@ -116,10 +116,10 @@ func (l *line) length(now time.Time, row *driver.Row) time.Duration {
 		fallthrough
 	case moved < 0:
 		l.served, l.at, l.idle = row.Served, now, 0
-	case row.Owner() != l.owner:
+	case row.Fence != l.fence:
 		l.idle++
 	}
-	l.owner = row.Owner()
+	l.fence = row.Fence
 	return cmp.Or(l.turn, min(now.Sub(l.others)/2, shortestPoll))
 }
 

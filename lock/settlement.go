@@ -69,7 +69,7 @@ func (l *Lock) release(limit time.Time, began bool) (tell func(), err error) {
 	}
 	s := l.settlement(false).endBy(limit)
 	if began {
-		s.request.Now, s.request.Until = l.coolDown()
+		l.coolDown(&s.request)
 	}
 	return l.settle(s)
 }
@@ -156,7 +156,7 @@ func (l *Lock) completion(c Completion) *settlement {
 		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
-	s.request.Now, s.request.Until = l.coolDown()
+	l.coolDown(&s.request)
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 const (
@@ -119,18 +120,16 @@ func (h *hold) settleUntil(now time.Time, completes bool) time.Time {
 	return until
 }
 
-// coolDown returns until when the name stays held because of
-// Options.HoldAtLeast, and what time it is then; zero if that has passed. The
-// wall clock may have been set meanwhile, and the monotonic one have stood
+// coolDown makes s keep the name held until Options.HoldAtLeast have passed.
+// The wall clock may have been set meanwhile, and the monotonic one have stood
 // still: what passed by both has passed.
-func (h *hold) coolDown() (now, until time.Time) {
+func (h *hold) coolDown(s *driver.Settlement) {
 	began := h.clock.Now()
 	wall := began.Round(0)
 	passed := max(min(began.Sub(h.decided), wall.Sub(h.decided.Round(0))), 0)
 	if left := h.locker.opts.HoldAtLeast - passed; left > 0 {
-		return wall, wall.Add(left).Truncate(time.Microsecond)
+		s.Now, s.Until, s.CooldownToken = wall, wall.Add(left).Truncate(time.Microsecond), h.clock.Text()
 	}
-	return now, until
 }
 
 // deadline returns the lock's deadline or, once that has passed, the next one

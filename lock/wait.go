@@ -15,8 +15,9 @@ const (
 )
 
 // sight is when a waiter first and last saw an owner, by the waiter's clock.
+// The fence tells owners apart: it rises with each, and stays in a cooldown.
 type sight struct {
-	token    string
+	fence    int64
 	at, last time.Time
 }
 
@@ -104,9 +105,9 @@ func (w *waiter) waitEnd() (end time.Time, cause error) {
 // whose clock is an hour ahead would look as if it had just begun, all the
 // time.
 func (w *waiter) nextLook(now time.Time, round int) time.Duration {
-	if owner := w.row.Owner(); w.seen.token != owner {
+	if w.seen.fence != w.row.Fence {
 		w.line.others = w.seen.last
-		w.seen = sight{token: owner, at: now}
+		w.seen = sight{fence: w.row.Fence, at: now}
 	}
 	w.seen.last = now
 	look := shortestPoll << min(round, 5)

@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Row is what a store knows about a name.
 type Row struct {
@@ -18,6 +15,9 @@ type Row struct {
 	// free.
 	Payload string
 	Holder  string // describes the owner to people; empty if the name is free, or in its cooldown
+	// Cooldown is the token whose settlement has begun the cooldown of the name,
+	// while [Settlement.CooldownToken] owns it. Empty in every other Row.
+	Cooldown string
 	// Previous describes the dead holder whose name this Acquire took over. It is
 	// empty in every other Row.
 	Previous string
@@ -100,7 +100,7 @@ func (r *Row) Take(c *Claim, now time.Time) {
 		r.Previous, next = "", r.Fence
 	}
 	r.Fence = max(next, now.UnixMicro())
-	r.Token, r.Event, r.Payload, r.Holder, r.TakesMarks = c.Token, c.Event, c.Payload, c.Holder, c.TakesMarks
+	r.Token, r.Event, r.Payload, r.Holder, r.Cooldown, r.TakesMarks = c.Token, c.Event, c.Payload, c.Holder, "", c.TakesMarks
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 	if c.Place > 0 {
 		r.Served = c.Place
@@ -122,10 +122,7 @@ func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == toke
 
 // Cooling reports whether the owner has ended its lease, and the name stays
 // held only until the cooldown is over.
-func (r *Row) Cooling() bool { return strings.HasSuffix(r.Token, cooldown) }
-
-// Owner returns the token of the owner or, in a cooldown, of the last one.
-func (r *Row) Owner() string { return strings.TrimSuffix(r.Token, cooldown) }
+func (r *Row) Cooling() bool { return r.Cooldown != "" }
 
 // Extend moves the end of the lease as n asks, and reports whether it did: only
 // for the owner, and never back. ended says that the lease is over by the
@@ -152,9 +149,9 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.TakesMarks = "", s.Until, "", "", "", false
+		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.Cooldown, r.TakesMarks = "", s.Until, "", "", "", "", false
 		if !s.Until.IsZero() {
-			r.Token = s.Cooldown()
+			r.Token, r.Cooldown = s.CooldownToken, s.Token
 		}
 		if s.Memory != nil {
 			r.Memory, r.Marks = *s.Memory, 0

@@ -8,11 +8,13 @@ type Settlement struct {
 	// Memory replaces the row's memory, unchanged. Nil keeps the row's.
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
-	// Until is the end of a cooldown: until then the name stays held by a token
-	// that no claimant has, [Settlement.Cooldown]. Zero: the name is free. With
-	// Abandon it is zero.
+	// Until is the end of a cooldown: until then CooldownToken owns the name. Zero:
+	// the name is free. With Abandon it is zero.
 	Until time.Time
-	Now   time.Time // the owner's wall clock, read before the request was sent
+	// CooldownToken is a new token, which no claimant has: so no late request of
+	// the owner changes anything in the cooldown.
+	CooldownToken string
+	Now           time.Time // the owner's wall clock, read before the request was sent
 	// Abandon gives up a claim whose outcome is unknown and whose copies may still
 	// be under way. Regardless of the owner, the row's stamp is raised to Stamp if
 	// it is below, so that no copy is granted from then on. If the token owns the
@@ -30,9 +32,3 @@ type Settlement struct {
 	// rejects late copies of the claim once its stamp is raised.
 	Stamp time.Time
 }
-
-// Cooldown returns the token that owns the name during its cooldown.
-func (s *Settlement) Cooldown() string { return s.Token + cooldown }
-
-// cooldown is the end of a token that no claimant has.
-const cooldown = "/cooldown"

@@ -256,7 +256,7 @@ func cooldown(f *fixture) { // F3, F4
 	f.advance(time.Second)
 	end := &driver.Settlement{
 		Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp,
-		Memory: completing(driver.Row{}, "e1", f.now.Add(time.Hour)), Now: f.now, Until: f.now.Add(2 * lease),
+		Memory: completing(driver.Row{}, "e1", f.now.Add(time.Hour)), Now: f.now, Until: f.now.Add(2 * lease), CooldownToken: "cools " + c.Token,
 	}
 	if row, ok, err := f.store.Settle(f.Context(), end); !ok || err != nil {
 		f.Fatalf("the end of the lease: applied %v, %+v, %v", ok, row, err)
@@ -272,7 +272,7 @@ func cooldown(f *fixture) { // F3, F4
 	f.mustRefuse(&late)
 	f.advance(lease + lease/2) // when the owner's own lease would have ended
 	row := f.mustRefuse(f.claim("next"))
-	if !f.NoDetail && (!row.Cooling() || row.Holder != "" || row.Event != "" || !f.sameEnd(row.Until, end.Until) || !row.Memory.Has("e1", f.now)) {
+	if !f.NoDetail && (row.Token != end.CooldownToken || row.Cooldown != c.Token || row.Holder != "" || row.Event != "" || !f.sameEnd(row.Until, end.Until) || !row.Memory.Has("e1", f.now)) {
 		f.Errorf("the row in its cooldown is %+v", row)
 	}
 	f.mustRefuse(f.eventClaim("duplicate", "e1"))

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -113,7 +114,7 @@ func (r *requests) make() request {
 		fallthrough
 	case 9:
 		if s.Now = r.wall(token); r.IntN(2) == 0 {
-			s.Until = s.Now.Add(r.lease())
+			s.Until, s.CooldownToken = s.Now.Add(r.lease()), fmt.Sprint("cools ", len(r.sent))
 		}
 	case 8:
 		s.Abandon, s.Stamp, s.MarksBelow = true, r.soon(4), 0

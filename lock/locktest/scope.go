@@ -127,7 +127,7 @@ func stateOf(r *rules, now int) string {
 	if row.Token == "" {
 		end = time.Time{}
 	}
-	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Marks, row.TakesMarks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed)
+	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Cooldown, row.Marks, row.TakesMarks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed)
 }
 
 // scope returns the requests of two owners at a few moments from began.
@@ -162,10 +162,10 @@ func scope(began time.Time, name string, clocked bool) []request {
 			all = append(all, request{settlement: &driver.Settlement{Name: name, Token: token, DeleteAfter: keep, Memory: m}})
 		}
 		all = append(all, request{settlement: &driver.Settlement{
-			Name: name, Token: token, DeleteAfter: keep, Memory: &driver.Memory{HighestOrder: "1"}, Now: wall(1), Until: wall(2).Add(half),
+			Name: name, Token: token, DeleteAfter: keep, Memory: &driver.Memory{HighestOrder: "1"}, Now: wall(1), Until: wall(2).Add(half), CooldownToken: "cools",
 		}}, request{mark: &driver.Mark{Name: name, Token: token, Stamp: at(1)}}, request{mark: &driver.Mark{Name: name, Token: token, Close: true}}, request{settlement: &driver.Settlement{
 			Name: name, Token: token, DeleteAfter: keep, MarksBelow: 1,
 		}})
 	}
-	return all
+	return append(all, request{settlement: &driver.Settlement{Name: name, Token: "cools", DeleteAfter: keep}}) // by people
 }

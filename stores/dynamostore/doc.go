@@ -12,13 +12,14 @@
 //	lock         S     always        partition key: namespace, "/", name
 //	fence        N     always        fencing token: the claim's stamp in microseconds since 1970
 //	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
-//	ownerToken   S     while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
+//	ownerToken   S     while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)
 //	holder       S     while held    who holds it: function, request id, log stream; not in a cooldown
 //	event        S     while held    the event being worked on, if the key has one
 //	payload      S     while held    digest of its payload, if the key has one
 //	marks        N     while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   N     with Latest   1 while the holder looks at marks
+//	cooldown     S     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until heldUntil
 //	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)
 //	payloads     M     with payloads completed event → digest of its payload
 //	highestOrder S     with orders   highest completed order

@@ -123,7 +123,8 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 	}
 	row := driver.Row{
 		Token: str(item, "ownerToken"), Event: str(item, "event"), Payload: str(item, "payload"), Holder: str(item, "holder"),
-		Memory: driver.Memory{HighestOrder: str(item, "highestOrder"), Result: driver.Result{Event: str(item, "resultEvent")}},
+		Cooldown: str(item, "cooldown"),
+		Memory:   driver.Memory{HighestOrder: str(item, "highestOrder"), Result: driver.Result{Event: str(item, "resultEvent")}},
 	}
 	if b, ok := item["resultBody"].(*types.AttributeValueMemberB); ok {
 		row.Memory.Result.Body = b.Value

@@ -61,13 +61,13 @@ const (
 	renewUpdate   = "SET heldUntil = :until, deleteAfter = :deleteAfter"
 	renewIf       = ifOwner + " AND heldUntil <= :until"
 	releaseSet    = expression.Release
-	cooldownSet   = releaseSet + ", ownerToken = :cooldown, heldUntil = :until"
+	cooldownSet   = releaseSet + ", ownerToken = :cooldown, cooldown = :token, heldUntil = :until"
 	raiseUpdate   = "SET stamp = :stamp, deleteAfter = :deleteAfter"
 	raiseIf       = readable + " AND " + below
 	abandonUpdate = raiseUpdate + " " + removeOwner
 	abandonIf     = readable + " AND ((ownerToken = :token AND stamp <= :stamp) OR (attribute_not_exists(ownerToken) AND " + below + "))"
 
-	removeOwner = "REMOVE ownerToken, heldUntil, " + work
+	removeOwner = "REMOVE ownerToken, heldUntil, cooldown, " + work
 	removeWork  = "REMOVE " + work
 	work        = "holder, event, payload, takesMarks"
 
@@ -117,10 +117,10 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 }
 
 // acquireUpdate returns the update of a claim, and adds to v what its
-// attributes have beside those of every claim. It removes what the dead
-// holder's claim had and this one lacks.
+// attributes have beside those of every claim. It removes what the last holder
+// has left and this claim lacks.
 func acquireUpdate(c *driver.Claim, v values) string {
-	set, remove := make([]string, 0, 4), make([]string, 0, 3)
+	set, remove := make([]string, 0, 4), make([]string, 0, 4)
 	optional := func(has bool, attribute string, value types.AttributeValue) {
 		if has {
 			set = append(set, attribute+" = :"+attribute)
@@ -129,7 +129,7 @@ func acquireUpdate(c *driver.Claim, v values) string {
 			remove = append(remove, attribute)
 		}
 	}
-	set = append(set, expression.Claim)
+	set, remove = append(set, expression.Claim), append(remove, "cooldown")
 	optional(c.Event != "", "event", text(c.Event))
 	optional(c.Payload != "", "payload", text(c.Payload))
 	optional(c.TakesMarks, "takesMarks", number(1))
@@ -138,10 +138,7 @@ func acquireUpdate(c *driver.Claim, v values) string {
 		v[":place"] = number(c.Place)
 		update = "SET served = :place, " + strings.TrimPrefix(update, "SET ")
 	}
-	if len(remove) > 0 {
-		update += " REMOVE " + strings.Join(remove, ", ")
-	}
-	return update
+	return update + " REMOVE " + strings.Join(remove, ", ")
 }
 
 // acquired returns the row that c made of old.
@@ -204,7 +201,7 @@ func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
 	v := values{":token": text(t.Token), ":deleteAfter": wholeSeconds(t.DeleteAfter)}
 	if !t.Until.IsZero() {
 		set, remove = cooldownSet, removeWork
-		v[":cooldown"], v[":until"] = text(t.Cooldown()), text(timestamp(t.Until))
+		v[":cooldown"], v[":until"] = text(t.CooldownToken), text(timestamp(t.Until))
 	}
 	if t.Memory != nil {
 		set, remove = withMemory(t.Memory, set, remove, v)

@@ -12,7 +12,7 @@
 //	fence        always        fencing token: microseconds since 1970, rises with every acquisition
 //	fenceBefore  from 2nd on   the fence before that: tells whose completion the memory is
 //	stamp        always        orders claims: when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
+//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
 //	heldUntil    while held    end of the lease by the owner's clock
 //	lease        while held    how long the lease lasts from the write that began it
 //	leasedAt     after others  when the lease began, by the service's clock, if others wrote the object since
@@ -21,6 +21,7 @@
 //	payload      while held    digest of its payload, if the key has one
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   with Latest   true while the holder looks at marks
+//	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until the lease ends
 //	completed    with events   completed events in the order of completion, and when each is forgotten
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent (base64)

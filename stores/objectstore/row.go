@@ -21,6 +21,7 @@ type record struct {
 	HeldUntil    time.Time        `json:"heldUntil,omitzero"`
 	Lease        string           `json:"lease,omitempty"`
 	LeasedAt     time.Time        `json:"leasedAt,omitzero"`
+	Cooldown     string           `json:"cooldown,omitempty"`
 	Holder       string           `json:"holder,omitempty"`
 	Event        string           `json:"event,omitempty"`
 	Payload      string           `json:"payload,omitempty"`
@@ -133,7 +134,7 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 	}
 	row := driver.Row{
 		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder,
-		Marks: s.Marks, TakesMarks: s.TakesMarks,
+		Cooldown: s.Cooldown, Marks: s.Marks, TakesMarks: s.TakesMarks,
 		Memory:      driver.Memory{HighestOrder: s.HighestOrder, Result: driver.Result{Event: s.ResultEvent, Body: s.ResultBody}},
 		DeleteAfter: s.DeleteAfter,
 	}
@@ -157,7 +158,7 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
 		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
-		Marks: row.Marks, TakesMarks: row.TakesMarks,
+		Cooldown: row.Cooldown, Marks: row.Marks, TakesMarks: row.TakesMarks,
 		HighestOrder: row.Memory.HighestOrder, ResultEvent: row.Memory.Result.Event, ResultBody: row.Memory.Result.Body,
 		DeleteAfter: row.DeleteAfter.UTC(), Writes: s.Writes + 1,
 	}

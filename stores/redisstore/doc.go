@@ -62,7 +62,7 @@
 //	field        present       meaning
 //	fence        always        fencing token: microseconds since 1970 when it was acquired, or the last one and one more if that is higher
 //	stamp        always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
+//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
 //	claimStamp   while held    stamp of the owner's claim
 //	heldUntil    while held    end of the lease by the owner's clock (UTC, microseconds)
 //	leaseEnd     while held    end of the lease by the server's clock (microseconds since 1970)
@@ -71,6 +71,7 @@
 //	payload      while held    digest of its payload, if the key has one
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   with Latest   1 while the holder looks at marks
+//	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until leaseEnd
 //	completed    with events   a line for each: event, when it is forgotten, digest of its payload
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent

@@ -116,7 +116,7 @@ func (sim *simulation) answered(o ownership, s *driver.Settlement, a *answer) {
 	if known.gone.IsZero() {
 		known.gone = time.Now()
 	}
-	if !s.Until.IsZero() && (a.ok || a.row.Token == s.Cooldown()) {
+	if !s.Until.IsZero() && (a.ok || a.row.Cooldown == s.Token) {
 		sim.cools(o, s, known)
 	}
 	if a.ok && s.Memory != nil && known.rollbacks == sim.rollbacks(o.name) {

@@ -28,7 +28,7 @@ func TestStatementTexts(t *testing.T) {
 		event    = ` AND (completed."e:1" IS MISSING OR completed."e:1" < ?)`
 		order    = ` AND (highestOrder IS MISSING OR highestOrder < ?)`
 		old      = ` RETURNING ALL OLD *`
-		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks`
+		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE cooldown REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks`
 		owner    = ` WHERE "lock" = ? AND rowFormat IS MISSING AND ownerToken = ?`
 	)
 	completed := []driver.CompletedEvent{{Event: "e:1", Until: time.Now()}}
@@ -39,15 +39,15 @@ func TestStatementTexts(t *testing.T) {
 		cooldown, takesMarks  bool
 		want                  []string
 	}{
-		"mutex":             {want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"order":             {order: "1", want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + order + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE marks REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
-		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE marks REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
-		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE marks REMOVE highestOrder" + owner}},
-		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + " REMOVE marks" + owner}},
-		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks" + owner}},
-		"marks":             {event: "e:1", payload: "p", takesMarks: true, want: []string{insert + ", 'event': ?, 'payload': ?, 'takesMarks': ?}", set + ", event = ?, payload = ?, takesMarks = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE marks REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"mutex":             {want: []string{insert + "}", set + " REMOVE cooldown REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"order":             {order: "1", want: []string{insert + "}", set + " REMOVE cooldown REMOVE event REMOVE payload REMOVE takesMarks" + claim + order + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE cooldown REMOVE payload REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE marks REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE cooldown REMOVE payload REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE marks REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
+		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE cooldown REMOVE takesMarks" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE marks REMOVE highestOrder" + owner}},
+		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ? REMOVE cooldown REMOVE takesMarks" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + " REMOVE marks" + owner}},
+		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE cooldown REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, cooldown = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload REMOVE takesMarks" + owner}},
+		"marks":             {event: "e:1", payload: "p", takesMarks: true, want: []string{insert + ", 'event': ?, 'payload': ?, 'takesMarks': ?}", set + ", event = ?, payload = ?, takesMarks = ? REMOVE cooldown" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
+		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE cooldown REMOVE event REMOVE payload REMOVE takesMarks" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE marks REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ func TestStatementTexts(t *testing.T) {
 					return func(ctx context.Context) {
 						s := &driver.Settlement{Name: claims[i].Name, Token: claims[i].Token, Memory: c.memory}
 						if c.cooldown {
-							s.Until = claims[i].Until
+							s.Until, s.CooldownToken = claims[i].Until, "cools"
 						}
 						if _, ok, err := f.store.Settle(ctx, s); !ok || err != nil {
 							t.Errorf("release: %v, %v", ok, err)

@@ -252,7 +252,7 @@ func (a *leadTest) done(row fields, fence int64) bool {
 		return row["ownerToken"] == a.next.Token && row["stamp"] >= stampOf(a.next.Stamp) && row.number("fence") >= fence
 	case a.r != nil:
 		return row["ownerToken"] == a.c.Token && row["heldUntil"] >= stampOf(a.r.Until) && row.number("fence") >= fence
-	case a.step == "cool" && row["ownerToken"] != a.s.Cooldown():
+	case a.step == "cool" && row["ownerToken"] != a.s.CooldownToken:
 		return false
 	case row["ownerToken"] == a.c.Token || row["stamp"] < stampOf(a.c.Stamp):
 		return false

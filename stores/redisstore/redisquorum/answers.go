@@ -214,14 +214,14 @@ func settledBefore(a *answer, t *driver.Settlement) bool {
 	switch {
 	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder:
 		return false
-	case !t.Until.IsZero() && row.Token != t.Cooldown() && !(completes && row.Stamp.After(stamp)):
+	case !t.Until.IsZero() && row.Cooldown != t.Token && !(completes && row.Stamp.After(stamp)):
 		return false
 	case completes:
 		last := m.Completed[len(m.Completed)-1]
 		return slices.ContainsFunc(row.Memory.Completed, func(c driver.CompletedEvent) bool {
 			return c.Event == last.Event && c.Until.UnixMilli() == last.Until.UnixMilli()
 		})
-	case m != nil && m.HighestOrder != "", row.Token != "" && row.Token == t.Cooldown(), a.Cleared == t.Token:
+	case m != nil && m.HighestOrder != "", row.Cooling() && row.Cooldown == t.Token, a.Cleared == t.Token:
 		return true
 	}
 	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(stamp)

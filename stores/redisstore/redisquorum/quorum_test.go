@@ -220,7 +220,7 @@ func (e end) check(t *testing.T, q *quorum, missed, away []int) {
 			redistest.MustRefuse(t, q, next())
 		}
 		for i, m := range q.minis {
-			if kept := m.TTL("lambdalock:n"); e.cools && q.owner(i, "n") == s.Cooldown() && kept < keep {
+			if kept := m.TTL("lambdalock:n"); e.cools && q.owner(i, "n") == s.CooldownToken && kept < keep {
 				t.Errorf("server %d keeps the row for %v, want %v", i, kept, keep)
 			}
 		}

@@ -241,8 +241,8 @@ func (q *Store) clear(ctx context.Context, name string, got answers, now time.Ti
 		stamp := server.ParseTimestamp(a.ClaimStamp)
 		t := &driver.Settlement{Name: name, Token: a.Row.Token, Memory: &memory, DeleteAfter: a.Row.DeleteAfter}
 		for _, r := range got.rows() {
-			if r.Token == t.Cooldown() && r.Until.After(t.Until) {
-				t.Now, t.Until, t.DeleteAfter = now, r.Until, r.DeleteAfter
+			if r.Cooldown == t.Token && r.Until.After(t.Until) {
+				t.Now, t.Until, t.CooldownToken, t.DeleteAfter = now, r.Until, r.Token, r.DeleteAfter
 			}
 		}
 		return q.nodes[i].Settle(ctx, t, stamp, server.Clears, "memoryStamp", last)

@@ -317,7 +317,7 @@ func TestDescribe(t *testing.T) {
 	last := full
 	last.Until = noon
 	free := driver.Row{Stamp: noon, Fence: 9}
-	cooling := driver.Row{Token: (&driver.Settlement{Token: "t"}).Cooldown(), Stamp: noon, Until: noon.Add(time.Minute), Fence: 9}
+	cooling := driver.Row{Token: "cools", Cooldown: "t", Stamp: noon, Until: noon.Add(time.Minute), Fence: 9}
 	cooled := cooling
 	cooled.Until = noon.Add(-time.Microsecond)
 	coalescing := full
@@ -378,7 +378,8 @@ func TestChanges(t *testing.T) {
 		return driver.Row{Fence: fence, Stamp: noon, Memory: driver.Memory{Completed: memory}}
 	}
 	none := driver.Row{}
-	cooling := hold((&driver.Settlement{Token: "A"}).Cooldown(), "", "", 5, -5*time.Second, time.Minute)
+	cooling := hold("cools", "", "", 5, -5*time.Second, time.Minute)
+	cooling.Cooldown = "A"
 	e1 := driver.CompletedEvent{Event: "e1", Until: noon.Add(time.Hour)}
 	e2 := driver.CompletedEvent{Event: "e2", Until: noon.Add(2 * time.Hour)}
 	again := driver.CompletedEvent{Event: "e1", Until: noon.Add(3 * time.Hour)}

@@ -23,7 +23,7 @@ func Renewal(c *driver.Claim) *driver.Renewal {
 
 // Settlement returns a release of what a claim got.
 func Settlement(c *driver.Claim) *driver.Settlement {
-	return &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}
+	return &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp, CooldownToken: "after " + c.Token}
 }
 
 // MustAcquire fails the test if the claim is not granted.

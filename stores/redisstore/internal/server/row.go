@@ -63,7 +63,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	row := driver.Row{
 		Token: r.fields["ownerToken"], Event: r.fields["event"], Payload: r.fields["payload"], Holder: r.fields["holder"],
-		Previous: r.previous,
+		Cooldown: r.fields["cooldown"], Previous: r.previous,
 		Memory: driver.Memory{
 			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
 			Result: driver.Result{Event: r.fields["resultEvent"]},

@@ -115,7 +115,7 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 	now := clock.Wall(clock.From(ctx))
 	cooldown := ""
 	if !t.Until.IsZero() {
-		cooldown = t.Cooldown()
+		cooldown = t.CooldownToken
 	}
 	args := []any{
 		t.Token, stamp, Timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only),

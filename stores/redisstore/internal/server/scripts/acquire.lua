@@ -56,6 +56,7 @@ local before = fence or 0
 fence = leastFence > 0 and math.max(before, leastFence) or math.max(before + 1, now)
 redis.call('HSET', key, 'ownerToken', token, 'stamp', stamp, 'claimStamp', stamp, 'heldUntil', heldUntil, 'leaseEnd', micros(till),
   'fence', micros(fence), 'holder', holder, 'event', event, 'payload', payload, 'deleteAfter', deleteAfter)
+redis.call('HDEL', key, 'cooldown')
 if event == '' then
   redis.call('HDEL', key, 'event')
 end

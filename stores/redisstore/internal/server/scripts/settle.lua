@@ -31,7 +31,7 @@ if own then
   applied = late and 0 or 1
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
-  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'takesMarks')
+  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'takesMarks', 'cooldown')
   if ARGV[memory] and not late then
     redis.call('HDEL', key, 'marks')
   end
@@ -39,7 +39,7 @@ if own then
     redis.call('HSET', key, 'cleared', token)
   end
   if cooldown ~= '' and not late then
-    redis.call('HSET', key, 'ownerToken', cooldown, 'heldUntil', heldUntil, 'leaseEnd', micros(now + lease))
+    redis.call('HSET', key, 'ownerToken', cooldown, 'cooldown', token, 'heldUntil', heldUntil, 'leaseEnd', micros(now + lease))
   end
   if condition ~= '' and ARGV[memory] and not late then -- of the copies in a quorum, the latest counts
     redis.call('HSET', key, 'memoryStamp', condition ~= 'takes' and row[5] and earlier(stamp, row[5]) and row[5] or stamp)
