@@ -164,6 +164,9 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"certificate 2": func(e *httpRequest) {
 			e.RequestContext.Authentication.ClientCert = clientCert2{IssuerDN: "ca", SerialNumber: "2"}
 		},
+		"other issuer": func(e *httpRequest) {
+			e.RequestContext.Authentication.ClientCert = clientCert2{IssuerDN: "cb", SerialNumber: "2"}
+		},
 		"user a": by(`{"lambda":{"user":"a"}}`),
 		"user b": by(`{"lambda":{"user":"b"}}`),
 		"tenant": func(e *httpRequest) {

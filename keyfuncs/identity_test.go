@@ -93,13 +93,13 @@ func claimedREST(t *testing.T) map[string]lock.Key {
 	claim := func(e *restRequest) map[string]any { return e.RequestContext.Authorizer["claims"].(map[string]any) }
 	return varied(t, func() restRequest {
 		e := plainREST()
-		e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"iss": "i", "sub": "s", "exp": "1"}, "scopes": nil}
+		e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"iss": "i", "sub": "s", "exp": "1"}, "scopes": nil, "principalId": "user"}
 		return e
 	}, map[string]func(*restRequest){
 		"`iss`": func(e *restRequest) { claim(e)["iss"] = "j" }, "`sub`": func(e *restRequest) { claim(e)["sub"] = "r" },
 		"domain":          func(e *restRequest) { e.RequestContext.DomainName = "another" },
 		"`Authorization`": withHeader(restHeaders, "authorization"), "cookies": withHeader(restHeaders, "cookie"),
-		"other claims": func(e *restRequest) { claim(e)["exp"] = "2" },
+		"other claims": func(e *restRequest) { claim(e)["exp"], e.RequestContext.Authorizer["scopes"] = "2", "admin" },
 	})
 }
 
