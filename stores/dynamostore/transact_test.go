@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -44,7 +45,7 @@ var hundred = map[string]string{"a": "100", "b": "100"}
 // TestTransact: two requests, and the event is completed with the writes.
 func TestTransact(t *testing.T) { // F53
 	t.Parallel()
-	for name, token := range map[string]string{"": "", "with its own token": "mine"} {
+	for name, token := range map[string]*string{"": nil, "with an empty token": aws.String(""), "with its own token": aws.String("mine")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBank(t, hundred)
@@ -52,11 +53,9 @@ func TestTransact(t *testing.T) { // F53
 				lk := b.acquire(t, l)
 				in := transfer("a", "b", "30")
 				in.TransactItems = append(make([]types.TransactWriteItem, 0, 10), in.TransactItems...)
-				if token != "" {
-					in.ClientRequestToken = &token
-				}
+				in.ClientRequestToken = token
 				out, err := dynamostore.Transact(lk.Context(), b.client, in)
-				if err != nil || out == nil {
+				if err != nil || awsmiddleware.GetRawResponse(out.ResultMetadata) == nil { // it is not the client's
 					t.Fatal(out, err)
 				}
 				if err := errors.Join(lk.Complete(), lk.Release()); err != nil {
@@ -75,7 +74,7 @@ func TestTransact(t *testing.T) { // F53
 				if _, err := l.Acquire(t.Context(), order); !errors.Is(err, lock.ErrCompleted) {
 					t.Errorf("a duplicate: %v", err)
 				}
-				if len(in.TransactItems) != 2 || in.TransactItems[:3][2].Update != nil || aws.ToString(in.ClientRequestToken) != token {
+				if len(in.TransactItems) != 2 || in.TransactItems[:3][2].Update != nil || in.ClientRequestToken != token {
 					t.Errorf("the caller's input has become %+v", in)
 				}
 			})

@@ -31,7 +31,7 @@ type input struct {
 
 	// TransactWriteItems
 	TransactItems      []transactItem
-	ClientRequestToken string
+	ClientRequestToken *string // nil for none; an empty one is an error
 
 	// BatchExecuteStatement
 	Statements []statement

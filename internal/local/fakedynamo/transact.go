@@ -59,8 +59,11 @@ func (s *Server) transactWriteItems(in *input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	parameters := in.parameters()
-	if applied, err := s.tokens.has(in.ClientRequestToken, parameters); applied || err != nil {
+	parameters, token := in.parameters(), ""
+	if in.ClientRequestToken != nil {
+		token = *in.ClientRequestToken
+	}
+	if applied, err := s.tokens.has(token, parameters); applied || err != nil {
 		return struct{}{}, err
 	}
 	reasons := make([]reason, len(actions))
@@ -75,7 +78,7 @@ func (s *Server) transactWriteItems(in *input) (any, error) {
 	for _, a := range actions {
 		a.apply()
 	}
-	s.tokens[in.ClientRequestToken] = transaction{parameters, time.Now().Add(tokenLife)}
+	s.tokens[token] = transaction{parameters, time.Now().Add(tokenLife)}
 	return struct{}{}, nil
 }
 
@@ -87,8 +90,8 @@ func (s *Server) prepareAll(in *input) ([]*action, error) {
 		return nil, invalid("1 validation error detected: Value '[]' at 'transactItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	case n > maxActions:
 		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", maxActions)
-	case len(in.ClientRequestToken) > maxTokenLength:
-		return nil, invalid("1 validation error detected: Value '%s' at 'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal to %d", in.ClientRequestToken, maxTokenLength)
+	case in.ClientRequestToken != nil && (*in.ClientRequestToken == "" || len(*in.ClientRequestToken) > maxTokenLength):
+		return nil, invalid("1 validation error detected: Value '%s' at 'clientRequestToken' failed to satisfy constraint: Member must have length between 1 and %d", *in.ClientRequestToken, maxTokenLength)
 	}
 	type target struct {
 		table *table
