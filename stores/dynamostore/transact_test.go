@@ -497,8 +497,8 @@ func TestDeclinedAfterNoAnswer(t *testing.T) {
 	if !errors.As(err, new(*lock.StoreError)) || errors.As(err, new(*types.TransactionCanceledException)) {
 		t.Errorf("%v, want a StoreError that does not say that the condition failed", err)
 	}
-	if !strings.Contains(err.Error(), "ConditionalCheckFailed") {
-		t.Errorf("%v does not tell people why", err)
+	if text := err.Error(); !strings.Contains(text, "ConditionalCheckFailed") || !strings.Contains(text, "had no answer") {
+		t.Errorf("%v does not tell people why, and that it may have been applied", err)
 	}
 	if b.Item(table, "/order/17")["ownerToken"] == nil {
 		t.Error("the lock was released")

@@ -55,8 +55,9 @@ func TestHiddenObjects(t *testing.T) { // F40
 		},
 	} {
 		var e *driver.Error
-		if err := request(); !errors.As(err, &e) || e.Action != "s3:GetObject" || f.objects["none"].Version != "" {
-			t.Errorf("%s without a row: %v", step, err)
+		f.requests()
+		if err := request(); !errors.As(err, &e) || e.Action != "s3:GetObject" || f.objects["none"].Version != "" || len(f.log) != 1 {
+			t.Errorf("%s without a row: %v after the requests %q", step, err, f.log)
 		}
 	}
 }

@@ -575,7 +575,8 @@ func TestChangedBetweenGetAndPut(t *testing.T) { // F1
 			t.Parallel()
 			f := newFake()
 			s, other := objectstore.New(f), objectstore.New(f)
-			mustAcquireAndRelease(t, s)
+			const name = "n 1" // whose key is another
+			mustRelease(t, s, mustClaim(t, s, name, noon))
 			now := noon.Add(time.Minute)
 			writes, busy := 0, false
 			f.before = func(method string) {
@@ -585,7 +586,7 @@ func TestChangedBetweenGetAndPut(t *testing.T) { // F1
 				busy = true
 				writes++
 				now = now.Add(time.Millisecond)
-				if _, ok := abandon(t, other, claimAt(now, "n", "stranger")); !ok {
+				if _, ok := abandon(t, other, claimAt(now, name, "stranger")); !ok {
 					t.Error("the stranger changed nothing")
 				}
 				busy = false
@@ -596,14 +597,14 @@ func TestChangedBetweenGetAndPut(t *testing.T) { // F1
 				}
 				return none
 			}
-			row, ok, err := s.Acquire(t.Context(), claimAt(noon.Add(time.Hour), "n", "mine"))
+			row, ok, err := s.Acquire(t.Context(), claimAt(noon.Add(time.Hour), name, "mine"))
 			var e *driver.Error
 			if c.times < 4 {
 				if !ok || err != nil {
 					t.Errorf("granted %v, %+v, error %v", ok, row, err)
 				}
-			} else if !errors.As(err, &e) || e.Lasting || !e.Unapplied || !e.Conflict || ok {
-				t.Errorf("granted %v, error %v, want a conflict", ok, err)
+			} else if !errors.As(err, &e) || e.Lasting || !e.Unapplied || !e.Conflict || ok || !strings.Contains(err.Error(), "object n%201:") {
+				t.Errorf("granted %v, error %v, want a conflict about the object", ok, err)
 			}
 		})
 	}
