@@ -13,13 +13,17 @@ import (
 )
 
 // sendGroup sends messages to a FIFO queue, each of the group that its id
-// begins with. Its handler does what the id ends with: P fails for good.
+// begins with. Its handler does what the id ends with: P fails for good, F
+// fails.
 func (q *queue) sendGroup(ids ...string) {
 	q.messages.FIFO = true
 	for _, id := range ids {
 		does := "1ms"
 		if strings.HasSuffix(id, "P") {
 			does = "permanent"
+		}
+		if strings.HasSuffix(id, "F") {
+			does = "fails"
 		}
 		m := message(id, id, does)
 		m.EventSourceARN += ".fifo"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ func TestHeldMessageComesBack(t *testing.T) {
 	usual := []time.Duration{20 * time.Second, 19800 * time.Millisecond, 20200 * time.Millisecond}
 	for name, c := range map[string]struct {
 		holds    []time.Duration // that the process has seen
+		nameless bool            // the keys have no Event
 		hint     time.Duration
 		holder   time.Duration // holds the lock so long; 0: it dies
 		arrives  time.Duration // after the holder began
@@ -32,6 +34,8 @@ func TestHeldMessageComesBack(t *testing.T) {
 		"ends as others do":              {holds: usual, holder: 20 * time.Second, arrives: 5 * time.Second, late: soon, receives: 2},
 		"ends as others do, soon":        {holds: usual, holder: 20 * time.Second, arrives: 19900 * time.Millisecond, late: soon, receives: 2},
 		"ends as others do, and one not": {holds: append(usual, time.Minute, time.Millisecond), holder: 20 * time.Second, late: soon, receives: 2},
+		"ends as others do, no events":   {holds: usual, nameless: true, holder: 20 * time.Second, arrives: 5 * time.Second, late: soon, receives: 2},
+		"ends as the last 64 did":        {holds: append(slices.Repeat([]time.Duration{time.Minute}, 64), slices.Repeat(usual, 22)...), holder: 20 * time.Second, arrives: 5 * time.Second, late: soon, receives: 2},
 		"ends as the hint says":          {hint: 20 * time.Second, holder: 20 * time.Second, arrives: 5 * time.Second, late: soon, receives: 2},
 		"ends while others take long":    {holds: usual, holder: 20 * time.Second, arrives: 5 * time.Second, beside: time.Minute, late: 47 * time.Second, receives: 2},
 		"ends at once":                   {holds: []time.Duration{time.Millisecond}, holder: 2 * time.Millisecond, arrives: time.Millisecond, late: soon, receives: 2},
@@ -48,6 +52,7 @@ func TestHeldMessageComesBack(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t)
+				q.nameless = c.nameless
 				p := q.process(&redelivery.Options{HoldTime: c.hint})
 				p.warm(c.holds...)
 				free := q.hold("customer", c.holder)
@@ -262,19 +267,27 @@ func TestHeldMessageOfAGroup(t *testing.T) {
 
 // TestOtherFailuresAreLeftAlone shows that nothing is asked of SQS for a batch
 // without held messages, and that its failures come back after the queue's
-// visibility timeout.
+// visibility timeout, with what is behind them in their group.
 func TestOtherFailuresAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t)
-		p := q.process(nil)
-		q.send(message("ok", "a", "1ms"))
-		q.send(message("bad", "b", "fails"))
-		q.poll(10, p)
-		if at := q.received["bad"]; q.requests != 0 || len(at) != 5 || at[1].Sub(at[0]) < 6*timeout {
-			t.Errorf("%d requests, received at %v", q.requests, at)
-		}
-	})
+	for name, send := range map[string]func(*queue){
+		"standard queue": func(q *queue) { q.send(message("ok", "a", "1ms")); q.send(message("bad", "b", "fails")) },
+		"FIFO queue":     func(q *queue) { q.sendGroup("o1", "b1F", "b2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t)
+				send(q)
+				q.poll(10, q.process(nil))
+				for id, at := range q.received {
+					if q.requests != 0 || id[0] == 'b' && (len(at) != 5 || at[1].Sub(at[0]) < 6*timeout) {
+						t.Errorf("%d requests, %s received at %v", q.requests, id, at)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestRenewedLease shows what becomes of a message whose holder renews its

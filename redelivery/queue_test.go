@@ -47,6 +47,8 @@ type queue struct {
 	timeout, visibility time.Duration
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
+	// nameless says that keys have no Event.
+	nameless bool
 	// begins is called when a handler begins; nil: it is not.
 	begins func(id string)
 
@@ -109,6 +111,9 @@ func (q *queue) sendAt(m events.SQSMessage, at time.Time) {
 func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *process {
 	key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 		_, name, _ := strings.Cut(m.Body, " ")
+		if q.nameless {
+			return lock.Key{Name: name}, nil
+		}
 		return lock.Key{Name: name, Event: m.MessageId}, nil
 	}
 	own := redelivery.Options{}
