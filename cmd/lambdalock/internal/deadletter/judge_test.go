@@ -15,7 +15,7 @@ import (
 // Bodies, the name of a group, and a reason.
 const (
 	upload  = `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k","sequencer":"0055"}}}]}`
-	placed  = `{"order":12345678901234567890,"customer":"jane","nothing":null,"address":{"city":"Rome"},"items":["a","b"]}`
+	placed  = `{"order":12345678901234567890,"customer":"jane","nothing":null,"address":{"city":"Rome"},"items":["a","b"],"parts":[{"n":1}],"none":""}`
 	group   = "sqs/arn:aws:sqs:eu-west-1:123456789012:orders.fifo/jane"
 	nowhere = "it does not say which queue it came from"
 )
@@ -57,10 +57,12 @@ func TestDecide(t *testing.T) {
 		"own name, other event":       {body: placed, name: "{{.customer}}", rows: completed(lock.Key{Name: "jane", Event: "x"}), action: Send},
 		"own key, no such member":     {body: placed, name: "{{.client}}", action: Leave, why: "its body does not fit"},
 		"own key, null":               {body: placed, name: "{{.nothing}}", action: Leave, why: "has nothing where"},
+		"own key, empty":              {body: placed, name: "{{.none}}", action: Leave, why: "has nothing where"},
 		"own key, object":             {body: placed, name: "{{.address}}", action: Leave, why: "name a field in it, such as {{.order.id}}"},
 		"own key, in an object":       {body: placed, name: "{{.address.city}}", rows: completed(lock.Key{Name: "Rome", Event: id}), action: Delete},
 		"own key, array":              {body: placed, name: "{{.customer}}", event: "{{.items}}", action: Leave, why: "an object or an array"},
 		"own key, formatted object":   {body: placed, name: `{{printf "%v" .address}}`, action: Leave, why: "an object or an array"},
+		"own key, object of an array": {body: placed, name: "{{.customer}}", event: "{{index .parts 0}}", action: Leave, why: "an object or an array"},
 		"own key, in an array":        {body: placed, name: "{{.customer}}", event: "{{index .items 0}}", rows: completed(lock.Key{Name: "jane", Event: "a"}), action: Delete},
 		"own key, of an array":        {body: placed, name: "{{.customer}}", event: "{{range .items}}{{.}}{{end}}", rows: completed(lock.Key{Name: "jane", Event: "ab"}), action: Delete},
 		"own key, no JSON":            {body: "jane", name: "{{.customer}}", action: Leave, why: "is not JSON"},
@@ -71,6 +73,7 @@ func TestDecide(t *testing.T) {
 		"nowhere to send, unknown":    {from: "-", body: placed, unknown: true, action: Leave, why: nowhere},
 		"number of the queue":         {queue: "dlq.fifo", body: placed, key: "SQSFIFOMessage", rows: completed(lock.Key{Name: group, Event: "7", Order: "0017"}), action: Leave, why: "sequence number"},
 		"its number after all":        {queue: "dlq.fifo", body: placed, key: "SQSFIFOMessage", rows: completed(lock.Key{Name: group, Event: "00000000000000000001"}), action: Delete},
+		"id in the name":              {queue: "dlq.fifo", body: placed, key: "SQSMessage", rows: completed(lock.Key{Name: "sqs/" + id, Event: "x"}), action: Send},
 		"id in a FIFO queue":          {queue: "dlq.fifo", body: placed, name: "{{.customer}}", rows: completed(lock.Key{Name: "jane", Event: "x"}), action: Leave, why: "the message id"},
 		"group and order, completed":  {queue: "dlq.fifo", body: placed, key: "SQSFIFOMessage", event: "{{.order}}", rows: completed(lock.Key{Name: group, Event: "12345678901234567890", Order: "999"}), action: Delete},
 		"group and order, failed":     {queue: "dlq.fifo", body: placed, key: "SQSFIFOMessage", event: "{{.order}}", rows: completed(lock.Key{Name: group, Event: "18", Order: "999"}), action: Send},

@@ -265,7 +265,7 @@ func TestAnswerComesLate(t *testing.T) {
 				if err := r.Do(t.Context(), round); err != nil {
 					t.Error(err)
 				}
-				if round[0].Action != Leave || !strings.Contains(round[0].Why, c.why) || round[1].Action != Leave || len(f.Bodies("orders.fifo")) > 0 {
+				if round[0].Action != Leave || !strings.Contains(round[0].Why, c.why) || round[1].Action != Leave || round[0].To+round[1].To != "" || len(f.Bodies("orders.fifo")) > 0 {
 					t.Errorf("%+v", round)
 				}
 			})
@@ -273,27 +273,66 @@ func TestAnswerComesLate(t *testing.T) {
 	}
 }
 
-// TestGivesUp: what is wrong with every message ends the run.
+// TestGivesUp: what is wrong with every message ends the run, and nothing is
+// sent after messages that could not be deleted.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
-		for i := range 30 {
-			id := fmt.Sprint("o", i)
-			f.Put("dlq", "orders", "m"+id, "", body(id))
-			event(t, store, id, false)
-		}
-		f.Fault = func(operation string, _ bool) error {
+	for name, c := range map[string]struct {
+		completed int // of 30
+		fault     func(operation string, applied bool) error
+		refuses   func(operation, id string) bool
+		err       string // empty: it does not give up
+		left      int
+		sent      int
+		deletions int // requests; 0: any number
+	}{
+		"nothing can be sent": {fault: func(operation string, _ bool) error {
 			if operation == "SendMessageBatch" {
 				return &types.RequestThrottled{}
 			}
 			return nil
-		}
-		_, err := redrive(t, f, "dlq", byOrder(t, store))
-		if err == nil || !strings.Contains(err.Error(), "gave up after 10 failures, the last one: not sent: queue") || len(f.Bodies("dlq")) != 30 {
-			t.Errorf("%v, and %d messages are left", err, len(f.Bodies("dlq")))
-		}
-	})
+		}, err: "gave up after 10 failures, the last one: not sent: queue", left: 30},
+		"one of two can be sent": {refuses: func(operation, body string) bool {
+			return operation == "SendMessageBatch" && strings.ContainsAny(body, "13579")
+		}, left: 20, sent: 10},
+		"ten cannot be deleted": {completed: 20, refuses: func(operation, _ string) bool { return operation == "DeleteMessageBatch" },
+			err: "gave up after 10 failures, the last one: not deleted, so it is still in the dead-letter queue", left: 30, deletions: 1},
+		"no answer to a deletion": {completed: 5, fault: func(operation string, applied bool) error {
+			if operation == "DeleteMessageBatch" && !applied {
+				return errors.New("connection reset by peer")
+			}
+			return nil
+		}, err: "gave up: perhaps still in the dead-letter queue", left: 30, deletions: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
+				for i := range 30 {
+					id := fmt.Sprint("o", i)
+					f.Put("dlq", "orders", "m"+id, "", body(id))
+					event(t, store, id, i < c.completed)
+				}
+				if c.fault != nil {
+					f.Fault = c.fault
+				}
+				f.Fail = func(operation, id string) *types.BatchResultErrorEntry {
+					if c.refuses == nil || !c.refuses(operation, id) {
+						return nil
+					}
+					return &types.BatchResultErrorEntry{Code: aws.String("InvalidMessageContents"), SenderFault: true}
+				}
+				_, err := redrive(t, f, "dlq", byOrder(t, store))
+				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%v, want %q", err, c.err)
+				}
+				left, sent, deletions := len(f.Bodies("dlq")), len(f.Bodies("orders")), f.Requests["DeleteMessageBatch"]
+				if left != c.left || sent != c.sent || c.deletions > 0 && deletions != c.deletions {
+					t.Errorf("%d are left and %d sent after %d requests to delete", left, sent, deletions)
+				}
+			})
+		})
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

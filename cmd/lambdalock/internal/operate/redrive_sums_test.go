@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,14 +64,16 @@ func (f *redriveTest) run(ctx context.Context, out io.Writer) (string, error) {
 func TestRedriveDenied(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct {
+		skips     int // requests that are not denied
 		completed int
 		sums      string
 		sent      int // to the other queue
 		hidden    int
 	}{
 		"ReceiveMessage":               {sums: "0 deleted, 0 sent, 0 left. It ended early"},
-		"GetQueueUrl of the other":     {sums: "0 deleted, 0 sent, 30 left. It ended early"},
+		"GetQueueUrl of the other":     {skips: 1, sums: "0 deleted, 0 sent, 30 left. It ended early"},
 		"SendMessageBatch":             {sums: "0 deleted, 0 sent, 30 left. It ended early"},
+		"SendMessageBatch of several":  {skips: 1, sums: "0 deleted, 1 sent, 29 left. It ended early", sent: 1},
 		"DeleteMessageBatch":           {sums: "0 deleted, 0 sent, 1 sent and still here, 29 left. It ended early", sent: 1},
 		"DeleteMessageBatch first":     {completed: 12, sums: "0 deleted, 0 sent, 42 left. It ended early"},
 		"ChangeMessageVisibilityBatch": {sums: "0 deleted, 30 sent, 0 left.", sent: 30},
@@ -80,23 +83,22 @@ func TestRedriveDenied(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newRedriveTest(t, 30, c.completed)
 				denied, _, _ := strings.Cut(operation, " ")
-				denials, asked := 0, 0
+				asked := 0
 				f.Fault = func(o string, applied bool) error {
-					if o == "GetQueueUrl" && !applied {
-						asked++
-					}
-					if o != denied || applied || o == "GetQueueUrl" && asked == 1 {
+					if o != denied || applied {
 						return nil
 					}
-					denials++
+					if asked++; asked <= c.skips {
+						return nil
+					}
 					return sqstest.Denied("sqs:" + strings.TrimSuffix(o, "Batch"))
 				}
 				out, err := f.run(t.Context(), nil)
 				if !strings.Contains(out, c.sums) {
 					t.Errorf("it does not say %q:\n%s", c.sums, out)
 				}
-				if sent := len(f.Bodies("orders")); sent != c.sent || denials > 1 {
-					t.Errorf("%d were sent, want %d; %d requests were denied", sent, c.sent, denials)
+				if sent := len(f.Bodies("orders")); sent != c.sent || asked > c.skips+1 {
+					t.Errorf("%d were sent, want %d; %d requests were denied", sent, c.sent, asked-c.skips)
 				}
 				if want := map[bool]int{true: 69, false: 0}[strings.Contains(c.sums, "early")]; status(trouble(err)) != want {
 					t.Errorf("status %d, %v", status(trouble(err)), err)
@@ -110,7 +112,8 @@ func TestRedriveDenied(t *testing.T) {
 }
 
 // TestRedriveSumsAreRight: whatever fails, each message is counted once, where
-// it is.
+// it is, has one line of JSON that says the same, and the status tells whether
+// any stays.
 func TestRedriveSumsAreRight(t *testing.T) {
 	t.Parallel()
 	sums := regexp.MustCompile(`(\d+) deleted, (\d+) sent, (?:(\d+) sent and still here, )?(?:(\d+) perhaps sent and still here, )?(\d+) left`)
@@ -148,12 +151,18 @@ func TestRedriveSumsAreRight(t *testing.T) {
 				if c.fault != nil {
 					f.Fault = c.fault
 				}
-				out, _ := f.run(t.Context(), nil)
+				f.command.JSON = true
+				var lines strings.Builder
+				out, err := f.run(t.Context(), &lines)
 				m := sums.FindStringSubmatch(out)
 				if m == nil {
 					t.Fatal(out)
 				}
 				deleted, sent, both, perhaps, left := number(m[1]), number(m[2]), number(m[3]), number(m[4]), number(m[5])
+				want := fmt.Sprint(map[string]int{"deleted": deleted, "sent": sent, "both": both, "perhaps": perhaps, "left": left})
+				if got := fmt.Sprint(outcomes(t, lines.String())); got != want || (status(trouble(err)) == 0) != (both+perhaps+left == 0) {
+					t.Errorf("status %d, the lines say %s:\n%s", status(trouble(err)), got, out)
+				}
 				atOther, here := len(f.Bodies("orders")), len(f.Bodies("dlq"))
 				if sum := deleted + sent + both + perhaps + left; sum != 60 {
 					t.Errorf("the sums are of %d messages, want 60:\n%s", sum, out)
@@ -167,6 +176,29 @@ func TestRedriveSumsAreRight(t *testing.T) {
 			})
 		})
 	}
+}
+
+// outcomes counts what lines of JSON say about one message each.
+func outcomes(t *testing.T, lines string) map[string]int {
+	t.Helper()
+	n := map[string]int{"deleted": 0, "sent": 0, "both": 0, "perhaps": 0, "left": 0}
+	for line := range strings.Lines(lines) {
+		var d deadletter.Decision
+		if err := json.Unmarshal([]byte(line), &d); err != nil || (d.To != "") != (d.Action == deadletter.Send) {
+			t.Errorf("%v: %s", err, line)
+		}
+		switch {
+		case d.Sent == deadletter.Perhaps:
+			n["perhaps"]++
+		case d.Done:
+			n[map[string]string{deadletter.Delete: "deleted", deadletter.Send: "sent"}[d.Action]]++
+		case d.Sent == deadletter.Yes:
+			n["both"]++
+		default:
+			n["left"]++
+		}
+	}
+	return n
 }
 
 // TestRedriveSendsOnce: a request that SQS refuses is about those messages of
@@ -341,8 +373,8 @@ func TestRedriveLargeMessages(t *testing.T) {
 		}
 		var notes strings.Builder
 		err = f.command.redrive(t.Context(), q, &deadletter.Judge{Store: f.store, Unknown: true}, io.Discard, &notes, answering(nil, nil))
-		if status(err) != 1 || !strings.Contains(notes.String(), "0 deleted, 7 sent, 1 left.") {
-			t.Errorf("%v\n%s", err, notes.String())
+		if n := f.Requests["SendMessageBatch"]; n != 6 || status(err) != 1 || !strings.Contains(notes.String(), "0 deleted, 7 sent, 1 left.") {
+			t.Errorf("%d requests, want 6 as full as they may be; %v\n%s", n, err, notes.String())
 		}
 	})
 }

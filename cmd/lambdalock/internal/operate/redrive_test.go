@@ -44,14 +44,14 @@ func TestRedrive(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f, store := sqstest.New(t, "orders", "dlq"), memstore.New()
-				for _, id := range []string{"open", "done"} {
-					f.Put("dlq", "orders", "m-"+id, "", `{}`)
-					rowtest.Complete(t, store, lock.Key{Name: "sqs/m-" + id, Event: map[string]string{"open": "x", "done": "m-done"}[id]}, nil)
-				}
 				messages := 2
 				if c.left {
 					messages++
 					f.Put("dlq", "orders", "m-none", "", `{}`)
+				}
+				for _, id := range []string{"open", "done"} {
+					f.Put("dlq", "orders", "m-"+id, "", `{}`)
+					rowtest.Complete(t, store, lock.Key{Name: "sqs/m-" + id, Event: map[string]string{"open": "x", "done": "m-done"}[id]}, nil)
 				}
 				q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)
 				if err != nil {
@@ -88,7 +88,8 @@ func TestRedriveRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]Redrive{
 		"--json cannot ask":                             {Hide: time.Minute, jsonFlag: jsonFlag{true}},
-		"SQS takes 1s to 12h":                           {Hide: time.Millisecond},
+		"--hide 999ms: SQS takes 1s to 12h":             {Hide: 999 * time.Millisecond},
+		"--hide 12h0m1s: SQS takes 1s to 12h":           {Hide: 12*time.Hour + time.Second},
 		"leave one out":                                 {Hide: time.Minute, Key: "SQSMessage", Name: "x"},
 		"--event needs --key or --name":                 {Hide: time.Minute, Event: "x"},
 		"the same for every message":                    {Hide: time.Minute, Name: "{{.order}}", Event: "4711"},
@@ -100,10 +101,18 @@ func TestRedriveRefusesFlags(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+	for _, c := range []Redrive{
+		{Hide: time.Second}, {Hide: 12 * time.Hour},
+		{Hide: time.Minute, jsonFlag: jsonFlag{true}, DryRun: true}, {Hide: time.Minute, jsonFlag: jsonFlag{true}, confirmation: confirmation{Yes: true}},
+	} {
+		if _, err := c.judge(); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
 }
 
-// TestRedriveReportsFailures: a message that cannot be sent is named, and the
-// status says that it stays.
+// TestRedriveReportsFailures: a message that cannot be sent is named, and one
+// that was completed meanwhile, and the status says that they stay.
 func TestRedriveReportsFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,8 +134,11 @@ func TestRedriveReportsFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		err = (&Redrive{Hide: time.Minute}).redrive(t.Context(), q, &deadletter.Judge{Store: store, Namespace: "orders"}, &out, &out, answering(nil, nil))
-		for _, want := range []string{"m1 stays: not sent: queue " + sqstest.ARNPrefix + "orders: ", "0 deleted, 2 sent, 1 left.", "1 of the messages that stay are invisible for up to 1m0s: "} {
+		err = (&Redrive{Hide: time.Minute}).redrive(t.Context(), q, &deadletter.Judge{Store: store, Namespace: "orders"}, &out, &out, func(context.Context, string) error {
+			rowtest.Complete(t, store, lock.Key{Name: "sqs/m2", Event: "m2"}, nil)
+			return nil
+		})
+		for _, want := range []string{"m1 stays: not sent: queue " + sqstest.ARNPrefix + "orders: ", "m2 stays: changed meanwhile: ", "0 deleted, 1 sent, 2 left.", "2 of the messages that stay are invisible for up to 1m0s: "} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it does not say %q:\n%s", want, out.String())
 			}
