@@ -125,6 +125,25 @@ func TestOneServerIsAhead(t *testing.T) { // F24, F42, F44
 	}
 }
 
+// TestNewerRowOnOneServer: one row of a later format refuses claims and
+// renewals, and does not keep a release from the other servers.
+func TestNewerRowOnOneServer(t *testing.T) { // F41
+	t.Parallel()
+	q := newQuorum(t, 3)
+	c := redistest.Claim("n")
+	redistest.MustAcquire(t, q, c)
+	q.minis[0].HSet("lambdalock:n", "rowFormat", "2")
+	if row, ok, err := q.Renew(t.Context(), redistest.Renewal(c)); ok || !row.Newer || err != nil {
+		t.Errorf("renewal: applied %v, %+v, %v", ok, row, err)
+	}
+	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil || q.owner(1, "n")+q.owner(2, "n") != "" {
+		t.Errorf("release: applied %v, %v", ok, err)
+	}
+	if row, ok, err := q.Acquire(t.Context(), redistest.Claim("n")); ok || !row.Newer || err != nil || q.owner(1, "n")+q.owner(2, "n") != "" {
+		t.Errorf("claim: granted %v, %+v, %v", ok, row, err)
+	}
+}
+
 type leadTest struct {
 	*quorum
 	nodes []int

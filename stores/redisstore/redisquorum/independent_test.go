@@ -20,20 +20,22 @@ func TestOneServerIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	const denied = ""
 	for name, c := range map[string]struct {
-		ids     [3]string
-		refuses bool
+		ids  [3]string
+		same int // which is the same as the first; 0: none
 	}{
-		"independent":          {[3]string{"a1", "b2", "c3"}, false},
-		"one":                  {[3]string{"a1", "a1", "a1"}, true},
-		"two of three":         {[3]string{"a1", "b2", "a1"}, true},
-		"may not tell":         {[3]string{denied, denied, denied}, false},
-		"tell memory, not ids": {[3]string{"-", "-", "-"}, false},
+		"independent":          {[3]string{"a1", "b2", "c3"}, 0},
+		"one":                  {[3]string{"a1", "a1", "a1"}, 1},
+		"two of three":         {[3]string{"a1", "b2", "a1"}, 2},
+		"may not tell":         {[3]string{denied, denied, denied}, 0},
+		"tell memory, not ids": {[3]string{"-", "-", "-"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var clients []redis.Scripter
+			var addresses []string
 			for _, id := range c.ids {
 				mini := redistest.NewMini(t)
+				addresses = append(addresses, mini.Addr())
 				mini.Server().SetPreHook(func(p *minserver.Peer, command string, _ ...string) bool {
 					if command != "INFO" {
 						return false
@@ -50,8 +52,11 @@ func TestOneServerIsNoQuorum(t *testing.T) {
 			q := openQuorum(clients...).(*redisquorum.Store)
 			_, ok, err := q.Acquire(t.Context(), redistest.Claim("n"))
 			checked := q.Check(t.Context())
-			if c.refuses != errors.As(err, new(*driver.ConfigError)) || c.refuses != errors.As(checked, new(*driver.ConfigError)) || c.refuses == ok {
-				t.Errorf("acquired %v, error %v, check %v, want refused %v", ok, err, checked, c.refuses)
+			for _, err := range []error{err, checked} {
+				names := err != nil && strings.Contains(err.Error(), addresses[0]+" and Redis "+addresses[c.same])
+				if ok != (c.same == 0) || errors.As(err, new(*driver.ConfigError)) == ok || names == ok {
+					t.Errorf("acquired %v, error %v, want that it names %d and 0 of %q", ok, err, c.same, addresses)
+				}
 			}
 		})
 	}

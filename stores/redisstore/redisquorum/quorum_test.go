@@ -507,25 +507,41 @@ func TestNodesDown(t *testing.T) {
 	redistest.MustAcquire(t, q, redistest.Claim("n"))
 }
 
-// TestDenied shows that the error of a quorum is permanent once a majority
-// refuses for good.
+// TestDenied shows what an error says, by the answer of each server: it lasts
+// once a majority refuses for good, names a refusal even if another failure
+// came before, and counts all that failed.
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	for denied, temporary := range map[int]bool{1: true, 2: false} {
-		t.Run(fmt.Sprint(denied), func(t *testing.T) {
+	answers := map[string]error{
+		"granted": nil, "silent": io.EOF,
+		"loading": redistest.ServerError("LOADING Redis is loading the dataset in memory"),
+		"denied":  redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command"),
+	}
+	type flags struct{ lasting, answered, unapplied bool }
+	for servers, c := range map[string]struct {
+		is   flags
+		text string
+	}{
+		"denied silent silent":   {flags{}, "3 of 3 servers failed, Redis 127.0.0.1:1 with: NOPERM"},
+		"silent denied silent":   {flags{}, "3 of 3 servers failed, Redis 127.0.0.1:2 with: NOPERM"},
+		"denied denied silent":   {flags{lasting: true, answered: true}, "3 of 3 servers failed, Redis 127.0.0.1:1 with: NOPERM"},
+		"loading denied denied":  {flags{lasting: true, answered: true, unapplied: true}, "3 of 3 servers failed, Redis 127.0.0.1:2 with: NOPERM"},
+		"granted loading silent": {flags{answered: true}, "2 of 3 servers failed, Redis 127.0.0.1:2 with: LOADING"},
+	} {
+		t.Run(servers, func(t *testing.T) {
 			q := newQuorum(t, 3)
-			for i, c := range q.taps {
-				c.fail = func(int32) error {
-					if i < denied {
-						return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
-					}
-					return io.EOF
-				}
+			text := c.text
+			for i, is := range strings.Fields(servers) {
+				q.taps[i].fail = func(int32) error { return answers[is] }
+				text = strings.Replace(text, fmt.Sprint("127.0.0.1:", i+1, " "), q.minis[i].Addr()+" ", 1)
 			}
 			_, _, err := q.Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Lasting == temporary || e.Answered == temporary || e.Unapplied || e.Action != "evalsha" {
-				t.Errorf("error %#v, want temporary %v", err, temporary)
+			if !errors.As(err, &e) || c.is != (flags{e.Lasting, e.Answered, e.Unapplied}) || !strings.Contains(e.Error(), text) {
+				t.Fatalf("error %#v, want %+v, and %q", err, c.is, text)
+			}
+			if strings.Contains(servers, "denied") && (e.Action != "evalsha" || e.Hint == "") {
+				t.Errorf("action %q, hint %q", e.Action, e.Hint)
 			}
 		})
 	}
