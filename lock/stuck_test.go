@@ -65,8 +65,22 @@ func TestStuckHeartbeat(t *testing.T) { // F19
 				case <-time.After(time.Minute):
 					t.Error("the work goes on without its lease")
 				}
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_ = lk.Release()
+				}()
+				synctest.Wait()
+				time.Sleep(time.Minute)
+				select {
+				case <-ended:
+					if name == "client" {
+						t.Error("the end does not wait for a request, so Lambda freezes it")
+					}
+				default:
+				}
 				close(c.release)
-				_ = lk.Release()
+				<-ended
 			})
 		})
 	}

@@ -114,7 +114,7 @@ func TestOneServerIsAhead(t *testing.T) { // F24, F42, F44
 					if lead == "another owner" && len(nodes) == 2 {
 						continue // nobody has a majority of these
 					}
-					if cases++; testing.Short() && cases%3 > 0 {
+					if cases++; testing.Short() && cases%3 > 0 && len(nodes) == 3 { // two say more
 						continue
 					}
 					a := &leadTest{quorum: q, nodes: nodes, step: step, name: fmt.Sprintf("%s, %s, %s, %v", lead, lag, step, nodes)}

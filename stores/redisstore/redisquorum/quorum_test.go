@@ -1265,8 +1265,10 @@ func TestMergedMemory(t *testing.T) {
 		if _, ok, err := node.Settle(t.Context(), s); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
+		q.minis[i].HSet("lambdalock:n", "memoryStamp", stampOf(now.Add(-time.Duration(i)*time.Hour)))
 	}
-	row := redistest.MustAcquire(t, q, redistest.Claim("n"))
+	next := redistest.Claim("n")
+	row := redistest.MustAcquire(t, q, next)
 	order := ""
 	for _, c := range row.Memory.Completed {
 		order += c.Event
@@ -1276,6 +1278,11 @@ func TestMergedMemory(t *testing.T) {
 	}
 	if order != "abcd" || row.Memory.HighestOrder != "3" || row.Memory.Result.Event != "a" {
 		t.Errorf("the memory is %+v", row.Memory)
+	}
+	q.minis[2].FlushAll()
+	_, ok, err := q.Renew(t.Context(), redistest.Renewal(next))
+	if got, want := q.row(2, "n")["memoryStamp"], stampOf(now); !ok || err != nil || got != want {
+		t.Errorf("applied %v, error %v: the server that forgot has a memory of %s, the newest is of %s", ok, err, got, want)
 	}
 }
 
