@@ -41,17 +41,22 @@ func (s *stuck) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 }
 
 // TestStuckHeartbeat: the work ends before its lease does even if the heartbeat
-// waits for a log handler whose output is blocked, or for a client that does
-// not heed its context.
+// waits for a log handler whose output is blocked, for an observer, or for a
+// client that does not heed its context. The end waits for the client, or
+// Lambda would freeze it, and once for an observer.
 func TestStuckHeartbeat(t *testing.T) { // F19
 	t.Parallel()
-	for _, name := range []string{"log handler", "client"} {
+	for _, name := range []string{"log handler", "observer", "client"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				faulty := fault.NewScripted(memstore.New())
 				c := &stuck{Store: faulty, Handler: slog.DiscardHandler, release: make(chan struct{})}
-				locker := expect.Value(lock.New(c, &lock.Options{Lease: lock.Heartbeat(12 * time.Second), Logger: slog.New(c)}))(t)
+				locker := expect.Value(lock.New(c, &lock.Options{Lease: lock.Heartbeat(12 * time.Second), Logger: slog.New(c), Observe: func(_ context.Context, o lock.Observation) {
+					if name == "observer" && o.Op == "renew" {
+						<-c.release
+					}
+				}}))(t)
 				began := time.Now()
 				lk := expect.Value(locker.Acquire(t.Context(), resource))(t)
 				c.logs.Store(name == "log handler")
@@ -65,22 +70,24 @@ func TestStuckHeartbeat(t *testing.T) { // F19
 				case <-time.After(time.Minute):
 					t.Error("the work goes on without its lease")
 				}
-				ended := make(chan struct{})
+				ended := make(chan time.Duration, 1)
 				go func() {
-					defer close(ended)
+					began := time.Now()
 					_ = lk.Release()
+					ended <- time.Since(began)
 				}()
-				synctest.Wait()
 				time.Sleep(time.Minute)
 				select {
-				case <-ended:
-					if name == "client" {
-						t.Error("the end does not wait for a request, so Lambda freezes it")
+				case took := <-ended:
+					if name == "client" || took > 250*time.Millisecond {
+						t.Errorf("the end took %v", took)
 					}
 				default:
+					if name == "observer" {
+						t.Error("the end waits for the observer")
+					}
 				}
 				close(c.release)
-				<-ended
 			})
 		})
 	}
