@@ -206,6 +206,9 @@ func (a *leadTest) run(t *testing.T, lead, lag string) {
 	if ok && have < 2 {
 		t.Errorf("%s: applied, but %d servers have it", a.name, have)
 	}
+	if lead == "fence" && a.r != nil && len(a.nodes) == 3 && row.Fence >= before[0].number("fence") {
+		t.Errorf("%s: fence %d, which one server has", a.name, row.Fence)
+	}
 	if ok && a.s == nil && row.Fence < held.Fence {
 		t.Errorf("%s: fence %d, the claim had %d", a.name, row.Fence, held.Fence)
 	}

@@ -390,8 +390,8 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	q.only(0, 2)
 	q.taps[2].requests.Store(0)
 	q.taps[2].fail = func(n int32) error {
-		if n == 2 { // the first is the claim
-			return io.EOF
+		if n == 2 { // the first is the claim, which was applied
+			return redistest.ServerError("LOADING Redis is loading the dataset in memory")
 		}
 		return nil
 	}
@@ -498,6 +498,12 @@ func TestNodesDown(t *testing.T) {
 	wantUnsure("check", q.Check(t.Context()))
 	_, err = q.Read(t.Context(), "n")
 	wantUnsure("read", err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var e *driver.Error
+	if _, _, err := q.Acquire(ended, redistest.Claim("n")); !errors.As(err, &e) || !e.Unapplied || !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context: %v, want that nothing was applied", err)
+	}
 	q.minis[0].FlushAll() // a failover without the latest writes
 	q.only(0, 2)
 	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(c)); ok || err != nil {
@@ -537,7 +543,7 @@ func TestDenied(t *testing.T) {
 			}
 			_, _, err := q.Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || c.is != (flags{e.Lasting, e.Answered, e.Unapplied}) || !strings.Contains(e.Error(), text) {
+			if !errors.As(err, &e) || c.is != (flags{e.Lasting, e.Answered, e.Unapplied}) || !strings.Contains(e.Error(), "quorum of 3 Redis servers") || !strings.Contains(e.Error(), text) {
 				t.Fatalf("error %#v, want %+v, and %q", err, c.is, text)
 			}
 			if strings.Contains(servers, "denied") && (e.Action != "evalsha" || e.Hint == "") {
@@ -596,6 +602,18 @@ func TestSplitVote(t *testing.T) {
 	again.Stamp = c.Stamp.Add(-time.Hour)
 	if row := redistest.MustRefuse(t, q, &again); row.Judge(&again) != driver.Behind || row.Stamp.Before(c.Stamp) {
 		t.Errorf("the row %+v does not tell the stamp to exceed", row)
+	}
+	q, c = newQuorum(t, 3), redistest.Claim("n")
+	own := redistest.Must(redisstore.New(q.taps[2].Scripter))
+	redistest.MustAcquire(t, own, c)
+	for _, tap := range q.taps[:2] {
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(tap.Scripter)), redistest.Claim("n"))
+	}
+	given := redistest.Settlement(c)
+	given.Token, given.Abandon, given.Stamp = "another's", true, c.Stamp.Add(time.Hour)
+	_, _, _ = own.Settle(t.Context(), given) // raises the stamp of the claim's row
+	if row := redistest.MustRefuse(t, q, c); row.Stamp.Before(given.Stamp) {
+		t.Errorf("the row %+v does not tell the stamp that was raised", row)
 	}
 }
 
@@ -1067,7 +1085,9 @@ func TestReleaseMissesNode(t *testing.T) {
 			c.Until = c.Now.Add(7 * 24 * time.Hour)
 			redistest.MustAcquire(t, q, c)
 			q.only(0, 1)
-			if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
+			end := redistest.Settlement(c)
+			end.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
+			if _, ok, err := q.Settle(t.Context(), end); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			q.only(0, 1, 2)
@@ -1078,6 +1098,9 @@ func TestReleaseMissesNode(t *testing.T) {
 			}
 			if owner := q.owner(2, "n"); owner == c.Token {
 				t.Error("the node is held by a lock that was released")
+			}
+			if was, is := q.row(0, "n"), q.row(2, "n"); is["completed"] != was["completed"] || is["memoryStamp"] != was["memoryStamp"] {
+				t.Errorf("the node remembers %v, the others %v", is, was)
 			}
 			deleteAfter, _ := time.Parse(time.RFC3339, q.minis[2].HGet("lambdalock:n", "deleteAfter"))
 			if deleteAfter.Before(c.DeleteAfter.Truncate(time.Second)) {
