@@ -116,29 +116,47 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	return row, ok, err
 }
 
-// acquireUpdate returns the update of a claim, and adds to v what its
-// attributes have beside those of every claim. It removes what the last holder
-// has left and this claim lacks.
-func acquireUpdate(c *driver.Claim, v values) string {
-	set, remove := make([]string, 0, 4), make([]string, 0, 4)
-	optional := func(has bool, attribute string, value types.AttributeValue) {
-		if has {
-			set = append(set, attribute+" = :"+attribute)
-			v[":"+attribute] = value
-		} else {
-			remove = append(remove, attribute)
+// acquireUpdates are the updates of claims, by which of the attributes optional
+// the claim has. The others go, because the last holder may have left them.
+var acquireUpdates = func() (updates [1 << len(optional)]string) {
+	for has := range updates {
+		set, remove := expression.Claim, " REMOVE cooldown"
+		for i, attribute := range optional {
+			if has>>i&1 == 1 {
+				set += ", " + attribute + " = :" + attribute
+			} else {
+				remove += ", " + attribute
+			}
 		}
+		updates[has] = set + remove
 	}
-	set, remove = append(set, expression.Claim), append(remove, "cooldown")
-	optional(c.Event != "", "event", text(c.Event))
-	optional(c.Payload != "", "payload", text(c.Payload))
-	optional(c.TakesMarks, "takesMarks", number(1))
-	update := strings.Join(set, ", ")
-	if c.Place > 0 { // in front, because such a claim does not travel with others
-		v[":place"] = number(c.Place)
-		update = "SET served = :place, " + strings.TrimPrefix(update, "SET ")
+	return updates
+}()
+
+// optional are the attributes that only some claims have.
+var optional = [...]string{"event", "payload", "takesMarks"}
+
+// acquireUpdate returns the update of a claim, and adds to v what it needs
+// beside the values of every claim.
+func acquireUpdate(c *driver.Claim, v values) string {
+	has := 0
+	if c.Event != "" {
+		has |= 1
+		v[":event"] = text(c.Event)
 	}
-	return update + " REMOVE " + strings.Join(remove, ", ")
+	if c.Payload != "" {
+		has |= 2
+		v[":payload"] = text(c.Payload)
+	}
+	if c.TakesMarks {
+		has |= 4
+		v[":takesMarks"] = number(1)
+	}
+	if c.Place == 0 {
+		return acquireUpdates[has]
+	}
+	v[":place"] = number(c.Place)
+	return "SET served = :place, " + strings.TrimPrefix(acquireUpdates[has], "SET ") // in front, because such a claim does not travel with others
 }
 
 // acquired returns the row that c made of old.
