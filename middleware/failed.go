@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -102,12 +101,9 @@ func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
 func (d *delivery[R]) tell(failed []*Failed[R], key lock.Key) {
 	ctx, cancel := beforeAnswer(d.ctx)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			d.reportPanic(d.ctx, key, &PanicError{Value: p, Stack: debug.Stack()})
-		}
-	}()
-	d.onFailed(ctx, slices.Clone(failed)) // f may change the order
+	if panicked := caught(func() { d.onFailed(ctx, slices.Clone(failed)) }); panicked != nil { // f may change the order
+		d.reportPanic(d.ctx, key, panicked)
+	}
 }
 
 // beforeAnswer returns a context that leaves time before its parent's deadline

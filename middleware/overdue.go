@@ -1,9 +1,9 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"runtime/debug"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -23,38 +23,29 @@ const longestPatience = 500 * time.Millisecond
 // handler goes on after its context has ended.
 func (d *delivery[R]) watchedHandler(ctx context.Context, t *task[R]) (err error) {
 	stop := d.watch(ctx, t)
-	defer func() {
-		if panicked := stop(); panicked != nil {
-			err = panicked
-		}
-	}()
+	defer func() { err = cmp.Or(stop(), err) }()
 	return t.handler(ctx)
 }
 
 // watch starts to watch a handler. stop stops watching and waits for the
 // report, because no goroutine may outlive the invocation. It returns the panic
 // of the observer, if any.
-func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() *PanicError) {
+func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() error) {
 	deadline, ok := d.ctx.Deadline()
 	end, bounded := ctx.Deadline()
 	if !ok || !bounded || !end.Before(deadline) {
-		return func() *PanicError { return nil } // there is no deadline, or no time left to report anything
+		return func() error { return nil } // there is no deadline, or no time left to report anything
 	}
 	patience := min(deadline.Sub(end)/2, longestPatience)
 	c := clock.From(ctx)
 	began := c.Now()
 	reported := make(chan struct{})
-	var panicked *PanicError
+	var panicked error
 	timer := c.AfterFunc(end.Add(patience).Sub(began), func() {
 		defer close(reported)
-		defer func() {
-			if p := recover(); p != nil {
-				panicked = &PanicError{Value: p, Stack: debug.Stack()}
-			}
-		}()
-		d.reportOverdue(ctx, t, c.Now().Sub(began))
+		panicked = caught(func() { d.reportOverdue(ctx, t, c.Now().Sub(began)) })
 	})
-	return func() *PanicError {
+	return func() error {
 		if timer.Stop() {
 			return nil
 		}

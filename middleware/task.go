@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,24 +48,20 @@ type task[R any] struct {
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
 // names the record.
 func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.Context) error, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+	err = d.source.broken[t.index]
+	if err == nil {
+		panicked := caught(func() { k, handler, err = d.open(withRecord(d.ctx, t.record), t.record) })
+		err = cmp.Or(panicked, err)
+		d.ofTenant(d.ctx, &k)
+		if err == nil && k.Name == "" {
+			err = &lock.NoKeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that it reads, or correct its json tag"}
 		}
-		var e *lock.NoKeyError
-		if errors.As(err, &e) && e != nil {
-			located := *keyError(err) // a copy, because the error may be one value for all records
-			located.Field = strings.TrimSuffix(d.place(t)+"."+e.Field, ".")
-			err = &located
-		}
-	}()
-	if err := d.source.broken[t.index]; err != nil {
-		return lock.Key{}, nil, err
 	}
-	k, handler, err = d.open(withRecord(d.ctx, t.record), t.record)
-	d.ofTenant(d.ctx, &k)
-	if err == nil && k.Name == "" {
-		err = &lock.NoKeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that it reads, or correct its json tag"}
+	var e *lock.NoKeyError
+	if errors.As(err, &e) && e != nil {
+		located := *keyError(err) // a copy, because the error may be one value for all records
+		located.Field = strings.TrimSuffix(d.place(t)+"."+e.Field, ".")
+		err = &located
 	}
 	return k, handler, err
 }
@@ -82,24 +79,16 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		return err
 	}
 	t.ctx = withRecord(d.ctx, t.record)
-	returned := false
-	defer func() {
-		if !returned {
-			t.again = false
-		}
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-			d.reportPanic(t.ctx, t.key, err)
-		} else if !returned { // by runtime.Goexit, or a panic with nil, which must not look like success
-			err = errGoexit
-		}
-		if !returned && t.turn.Owed { // the panic may be that the record fails for good
-			err = &invocation.OwedError{Key: t.key.Digest(), Err: err}
-		}
-	}()
-	err = d.surrounded(t)
-	returned = true
-	return err
+	panicked := caught(func() { err = d.surrounded(t) })
+	if panicked == nil {
+		return err
+	}
+	t.again = false
+	d.reportPanic(t.ctx, t.key, panicked)
+	if t.turn.Owed { // the panic may be that the record fails for good
+		return &invocation.OwedError{Key: t.key.Digest(), Err: panicked}
+	}
+	return panicked
 }
 
 // underLock runs the handler of a record under its lock, unless another record
@@ -154,12 +143,23 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	return nil
 }
 
+// caught calls f and returns its panic, or nil if f returned.
+func caught(f func()) (panicked error) {
+	panicked = errGoexit // also of a panic with nil, which must not look like success
+	defer func() {
+		if p := recover(); p != nil {
+			panicked = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	f()
+	return nil
+}
+
 // reportPanic reports a panic. It may be a panic of the observer or of the log
 // handler, which may panic again here and would end the process. The record
 // fails with the first panic.
 func (w *wrapper) reportPanic(ctx context.Context, key lock.Key, err error) {
-	defer func() { _ = recover() }()
-	w.report(ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: key, Err: err})
+	_ = caught(func() { w.report(ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: key, Err: err}) })
 }
 
 // errors returns the error of each record. It reports those that were not begun
