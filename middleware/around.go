@@ -12,43 +12,12 @@ import (
 // around is what [Around] calls for each record.
 type around[R any] = func(ctx context.Context, record R, next func(context.Context) error) error
 
-// Around calls f around the lock and the handler of each record of a batch, for
-// example to start a span:
-//
-//	middleware.Around(func(ctx context.Context, m events.SQSMessage, next func(context.Context) error) error {
-//		ctx, span := tracer.Start(ctx, "order")
-//		defer span.End()
-//		return next(ctx)
-//	})
-//
-// R is the type of the record, also where the handler takes its body. next
-// acquires the lock, runs the handler and releases the lock; it returns why the
-// record failed, or nil if it was completed or skipped. Its context must derive
-// from that of f.
-//
-// f must call next once, or return an error, which fails the record. It cannot
-// hide an error of next. A panic in f fails the record. If the store throttles
-// the claim, next returns a *lock.StoreError, and f is called again when the
-// record's turn comes.
-//
-// Default: none. Around panics if f is nil, and the wrapper if R is not the
-// type of its records.
-func Around[R any](f func(ctx context.Context, record R, next func(context.Context) error) error) Option {
-	if f == nil {
-		refuse("Around(nil): pass the function to call around each record, or leave the option out")
-	}
-	return func(o *settings) { o.each.around = f }
-}
-
 // aroundOf returns the function given to Around, or nil. It panics if that is
 // for other records.
-func aroundOf[R any](s *settings) around[R] {
-	if s.each.around == nil {
-		return nil
-	}
-	f, ok := s.each.around.(around[R])
-	if !ok {
-		refuse("Around was given a function for %s, but each record is of type %s: let the function take that", reflect.TypeOf(s.each.around).In(1), reflect.TypeFor[R]())
+func aroundOf[R any](given any) around[R] {
+	f, ok := given.(around[R])
+	if given != nil && !ok {
+		refuse("Around was given a function for %s, but each record is of type %s: let the function take that", reflect.TypeOf(given).In(1), reflect.TypeFor[R]())
 	}
 	return f
 }

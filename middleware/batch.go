@@ -2,69 +2,31 @@ package middleware
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
-	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // batch wraps a handler of one record as a handler of batches.
 type batch[R any] struct {
 	*wrapper
+	each     eachSettings
 	open     opener[R]
 	around   around[R]   // nil: none
 	onFailed onFailed[R] // nil: none
+	// permanentOnce is for the warning that nothing moves a record elsewhere.
+	permanentOnce sync.Once
 }
 
-// newBatch returns the batch for a handler that takes the record itself.
-func newBatch[R any, K keyfuncs.For[R]](k K, handler func(context.Context, R) error, opts []Option) *batch[R] {
-	key := funcOf[R](k)
-	if key == nil {
-		refuse(nilKey)
-	}
-	if handler == nil {
-		refuse(nilHandler)
-	}
-	return batchOf(whole(key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
-}
-
-// funcOf returns a key function as one of E.
-func funcOf[E any, K keyfuncs.For[E]](key K) keyfuncs.Func[E] {
-	var ofAny keyfuncs.Func[any]
-	switch f := any(key).(type) {
-	case keyfuncs.Func[E]:
-		return f
-	case func(context.Context, E) (lock.Key, error):
-		return f
-	case keyfuncs.Func[any]:
-		ofAny = f
-	case func(context.Context, any) (lock.Key, error):
-		ofAny = f
-	}
-	if ofAny == nil {
-		return nil
-	}
-	return func(ctx context.Context, event E) (lock.Key, error) { return ofAny(ctx, event) }
-}
-
-func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
-	s := newSettings(reflect.TypeFor[R](), opts)
-	if s.each.concurrency == 0 {
-		s.each.concurrency = DefaultConcurrency
-	}
-	checkPolicies(sig, s)
-	if s.held.action == skip {
-		refuse(lossy)
-	}
-	if s.each.onlyLatest {
-		s.checkLatest()
-	}
-	around, onFailed := aroundOf[R](s), onFailedOf[R](s)
-	return &batch[R]{wrapper: newWrapper(s), open: open, around: around, onFailed: onFailed}
+// eachSettings are the settings that only handlers of single records have.
+type eachSettings struct {
+	concurrency  int
+	orderPerName bool
+	onlyLatest   bool
+	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
+	onFailed     any // func(context.Context, []*Failed[R]); nil: none
 }
 
 // run handles the records of one delivery. It returns one error for each, nil

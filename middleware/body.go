@@ -56,8 +56,8 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
-	checkPolicies(inspect(reflect.TypeOf(handler), reflect.TypeFor[D]()), s)
-	w := newWrapper(s)
+	s.checkPolicies(inspect(reflect.TypeOf(handler), reflect.TypeFor[D]()))
+	w := newWrapper(&s.config)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
 		ctx, done := w.measure(withRecord(ctx, &e))
 		defer done()

@@ -24,37 +24,12 @@ type Failed[R any] struct {
 // onFailed is the function given to [OnFailed].
 type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 
-// OnFailed calls f once for each batch of which a record failed, when all of
-// its records have ended and before the batch is answered. f gets the records
-// that would be returned, in the order of the batch, also those that were not
-// begun. It may put one elsewhere and set its Err to nil: then the record is
-// acknowledged. Package redelivery does that for SQS.
-//
-// If a record failed with [Permanent] and others of its group follow, f is
-// called with it alone before the next one begins, possibly for several groups
-// at the same time. If f sets its Err to nil, the group goes on; otherwise the
-// rest is not begun, and f gets the record once more at the end.
-//
-// R is the type of the record, also where the handler takes its body. ctx ends
-// 100 ms before the invocation does. A panic of f is reported as
-// [OutcomeHandlerFailed]. Default: none. OnFailed panics if f is nil, and the
-// wrapper if R is not the type of its records.
-func OnFailed[R any](f func(ctx context.Context, failed []*Failed[R])) Option {
-	if f == nil {
-		refuse("OnFailed(nil): pass the function to call with the records that failed, or leave the option out")
-	}
-	return func(o *settings) { o.each.onFailed = f }
-}
-
 // onFailedOf returns the function given to OnFailed, or nil. It panics if that
 // is for other records.
-func onFailedOf[R any](s *settings) onFailed[R] {
-	if s.each.onFailed == nil {
-		return nil
-	}
-	f, ok := s.each.onFailed.(onFailed[R])
-	if !ok {
-		failed := reflect.TypeOf(s.each.onFailed).In(1).Elem().Elem()
+func onFailedOf[R any](given any) onFailed[R] {
+	f, ok := given.(onFailed[R])
+	if given != nil && !ok {
+		failed := reflect.TypeOf(given).In(1).Elem().Elem()
 		refuse("OnFailed was given a function for %s, but each record is of type %s: let the function take that", failed.Field(0).Type, reflect.TypeFor[R]())
 	}
 	return f
@@ -82,6 +57,14 @@ func (d *delivery[R]) tellFailed(errs []error) {
 	d.tell(failed, tasks[0].key)
 	for i, t := range tasks {
 		errs[t.index] = failed[i].Err
+	}
+}
+
+func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
+	if errors.As(errors.Join(errs...), new(*PermanentError)) {
+		d.permanentOnce.Do(func() {
+			d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed with middleware.Permanent but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
+		})
 	}
 }
 

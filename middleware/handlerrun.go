@@ -3,11 +3,13 @@ package middleware
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -131,4 +133,29 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 	}
 	run.complete(nil, 0)
 	return nil
+}
+
+// latest runs work as [lock.Locker.Latest] does.
+func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
+	if keyErr != nil {
+		run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
+		if instead != nil {
+			return instead.failure()
+		}
+		return work(run.ctx)
+	}
+	ran := false
+	err := w.locker.Latest(ctx, key, func(ctx context.Context) error {
+		ran = true
+		return work(ctx)
+	})
+	var completed *lock.CompletedError
+	if !ran && errors.As(err, &completed) {
+		return w.answerCompleted(completed, err).failure()
+	}
+	var owed *invocation.OwedError
+	if errors.As(err, &owed) && !errors.As(owed.Err, new(*PermanentError)) { // the event comes again anyway
+		return owed.Err
+	}
+	return err
 }

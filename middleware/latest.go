@@ -2,12 +2,9 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"reflect"
 
-	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -41,9 +38,9 @@ func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error,
 	event := reflect.TypeFor[E]()
 	s := newSettings(event, opts)
 	s.refuseEach()
-	checkPolicies(inspect(reflect.TypeOf(handler), event), s)
+	s.checkPolicies(inspect(reflect.TypeOf(handler), event))
 	s.checkLatest()
-	w := newWrapper(s)
+	w := newWrapper(&s.config)
 	keyOf := ofOneRecord(oneKey(key))
 	return func(ctx context.Context, e E) error {
 		ctx, done := w.measure(ctx)
@@ -54,47 +51,18 @@ func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error,
 	}
 }
 
-// OnlyLatest is [Latest] for records: those of one name in a batch are one run,
-// too. If that fails, the next record takes its turn.
-func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true } }
-
 // checkLatest panics if an option does not fit Latest.
-func (s *settings) checkLatest() {
+func (c *config) checkLatest() {
 	switch {
-	case s.onHeld:
+	case c.onHeld:
 		refuse("OnHeld has no say with Latest and OnlyLatest, which acknowledge an event because the holder of its lock runs once more: leave OnHeld out")
-	case s.failOpen:
+	case c.failOpen:
 		refuse("FailOpen is for handlers that run alone: with Latest and OnlyLatest, other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
-	case s.acrossTenants:
+	case c.acrossTenants:
 		refuse("AcrossTenants is not for Latest and OnlyLatest: the holder runs for its own tenant, and the event of another would be acknowledged without a run: leave AcrossTenants out")
-	case s.store != nil:
-		if _, ok := s.store.(driver.Coalescer); !ok {
-			refuse("Latest and OnlyLatest need a store that can mark a row, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage", driver.Describe(s.store))
+	case c.store != nil:
+		if _, ok := c.store.(driver.Coalescer); !ok {
+			refuse("Latest and OnlyLatest need a store that can mark a row, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage", driver.Describe(c.store))
 		}
 	}
-}
-
-// latest runs work as [lock.Locker.Latest] does.
-func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
-	if keyErr != nil {
-		run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
-		if instead != nil {
-			return instead.failure()
-		}
-		return work(run.ctx)
-	}
-	ran := false
-	err := w.locker.Latest(ctx, key, func(ctx context.Context) error {
-		ran = true
-		return work(ctx)
-	})
-	var completed *lock.CompletedError
-	if !ran && errors.As(err, &completed) {
-		return w.answerCompleted(completed, err).failure()
-	}
-	var owed *invocation.OwedError
-	if errors.As(err, &owed) && !errors.As(owed.Err, new(*PermanentError)) { // the event comes again anyway
-		return owed.Err
-	}
-	return err
 }

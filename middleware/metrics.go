@@ -27,20 +27,6 @@ type Totals struct {
 	Holds      []time.Duration // how long each lock was held that has ended
 }
 
-// Metrics calls f once in every invocation, also if the handler fails or
-// panics: after the last lock has ended and before the answer, or at the end of
-// a streamed response. If Metrics is given several times, every f is called, in
-// that order. f must be quick and safe for concurrent use; it may be called
-// after the deadline. If it panics, so does the invocation. Default, and nil:
-// none.
-//
-// The outcomes of a wrapper inside another one count in the totals of the outer
-// one, so give the same f to both. Those of a lock.Locker of your own do not
-// count. f is not called if the process dies.
-func Metrics(f func(context.Context, Totals)) Option {
-	return func(o *settings) { o.metrics = both(o.metrics, f) }
-}
-
 // both returns a function that calls before and then f, also if before panics.
 // Nil does nothing.
 func both[T any](before, f func(context.Context, T)) func(context.Context, T) {

@@ -32,6 +32,10 @@ func level(o lock.Outcome) slog.Level {
 	return slog.LevelWarn
 }
 
+// recordID is the key of a function in the context that returns the id of the
+// record at hand, or "".
+type recordID struct{}
+
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
 func (w *wrapper) report(ctx context.Context, o lock.Observation) {
@@ -40,8 +44,8 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 		w.engine.Observe(ctx, o)
 	}
 	attrs := o.LogValue().Group()
-	if id := recordID(ctx); id != "" && o.Key.Name == "" {
-		attrs = append(attrs, slog.String("record", printable.Text(id)))
+	if id, ok := ctx.Value(recordID{}).(func() string); ok && id() != "" && o.Key.Name == "" {
+		attrs = append(attrs, slog.String("record", printable.Text(id())))
 	}
 	if w.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))

@@ -16,6 +16,31 @@ import (
 // handler is wrapped, with one line that says what to change.
 type Option func(*settings)
 
+// settings are what the options of one wrapper ask for.
+type settings struct {
+	config
+	each eachSettings
+}
+
+// newSettings returns the settings for events, or records, of type event. It
+// panics at the first mistake, so that the function fails when it starts and
+// not when an event arrives.
+func newSettings(event reflect.Type, opts []Option) *settings {
+	s := &settings{config: newConfig()}
+	s.apply(opts)
+	s.check(event)
+	return s
+}
+
+func (s *settings) apply(opts []Option) {
+	for i, o := range opts {
+		if o == nil {
+			refuse("option %d is nil: leave it out", i+1)
+		}
+		o(s)
+	}
+}
+
 // Group returns one option that stands for all of opts, for packages that offer
 // several under one name.
 func Group(opts ...Option) Option {
@@ -226,6 +251,20 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = both(o.engine.Observe, f) }
 }
 
+// Metrics calls f once in every invocation, also if the handler fails or
+// panics: after the last lock has ended and before the answer, or at the end of
+// a streamed response. If Metrics is given several times, every f is called, in
+// that order. f must be quick and safe for concurrent use; it may be called
+// after the deadline. If it panics, so does the invocation. Default, and nil:
+// none.
+//
+// The outcomes of a wrapper inside another one count in the totals of the outer
+// one, so give the same f to both. Those of a lock.Locker of your own do not
+// count. f is not called if the process dies.
+func Metrics(f func(context.Context, Totals)) Option {
+	return func(o *settings) { o.metrics = both(o.metrics, f) }
+}
+
 // Holder changes how the holder of a lock is described to those who find it
 // held: in errors, log lines and rows. f gets the description so far and
 // returns the one that takes its place, cut to 512 bytes. Default: function,
@@ -242,24 +281,11 @@ func Holder(f func(ctx context.Context, description string) string) Option {
 	}
 }
 
-// DefaultConcurrency is the default of [Concurrency]: enough to hide the
-// latency of the store, and few enough for the memory of the smallest function.
-const DefaultConcurrency = 16
-
-// Concurrency sets how many records of a batch are handled at a time: at least
-// 1. Default: [DefaultConcurrency]. Records that must keep their order are
-// handled one after the other.
-func Concurrency(n int) Option {
-	if n < 1 {
-		refuse("Concurrency(%d): use at least 1", n)
-	}
-	return func(o *settings) { o.each.concurrency = n }
-}
-
-// OrderPerName keeps the order of stream records only among those of the same
-// lock name, so that other names are handled at the same time and go on after a
-// failure. Default: the order of the whole shard or partition. FIFO queues keep
-// the order of their message groups in any case.
-func OrderPerName() Option {
-	return func(o *settings) { o.each.orderPerName = true }
-}
+// AcrossTenants lets the tenants of a function with tenant isolation share
+// their locks, for example in front of a partner whom all of them call.
+// Default: each tenant has its own locks and stored results, because its id,
+// which Lambda passes in the context, becomes part of the Name.
+//
+// Also across tenants, the same event of another tenant is not a duplicate, but
+// an Order counts for all of them. [Latest] and [OnlyLatest] panic.
+func AcrossTenants() Option { return func(s *settings) { s.acrossTenants = true } }

@@ -1,10 +1,5 @@
 package middleware
 
-import (
-	"context"
-	"errors"
-)
-
 // PermanentError says that handling the event again would fail again. AWS
 // Lambda reports it as errorType "PermanentError", whatever type Err has, so
 // that a state machine or an alarm can tell it from other failures by name.
@@ -30,11 +25,3 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *PermanentError) Unwrap() error { return e.Err }
-
-func (w *wrapper) warnOfPermanent(ctx context.Context, errs []error) {
-	if errors.As(errors.Join(errs...), new(*PermanentError)) {
-		w.permanentOnce.Do(func() {
-			w.engine.Logger.WarnContext(ctx, "lambdalock: a record failed with middleware.Permanent but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
-		})
-	}
-}

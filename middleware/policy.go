@@ -95,18 +95,18 @@ func (p Policy) policy() policy {
 
 // checkPolicies panics if a policy does not fit the handler, so that the
 // mistake is found before an event needs the policy.
-func checkPolicies(sig signature, s *settings) {
-	held, completed := s.held.action, s.completed.action
+func (c *config) checkPolicies(sig signature) {
+	held, completed := c.held.action, c.completed.action
 	if sig.t.NumOut() == 0 && (held == fail || completed == fail) {
 		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or for a schedule choose OnHeld(Skip)", sig.t)
 	}
 	if held == respond {
-		checkRespond(sig, s.held.response)
+		checkRespond(sig, c.held.response)
 	}
 	if completed == replay {
 		checkReplay(sig)
 	}
-	s.checkResult(sig)
+	c.checkResult(sig)
 	if sig.streams() && !sig.canWrapStream() {
 		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
 	}
@@ -117,8 +117,8 @@ const lossy = "OnHeld(Skip) would acknowledge a record while another invocation 
 
 // refuseLossy panics if an event would be skipped that its source keeps until
 // it is acknowledged.
-func refuseLossy(event reflect.Type, s *settings) {
-	if s.held.action == skip && eventkind.IsKept(event) {
+func (c *config) refuseLossy(event reflect.Type) {
+	if c.held.action == skip && eventkind.IsKept(event) {
 		refuse(lossy)
 	}
 }
@@ -154,8 +154,8 @@ func checkReplay(sig signature) {
 
 // checkResult panics if CompletedIf, RememberFor or OnError does not fit the
 // handler's result.
-func (s *settings) checkResult(sig signature) {
-	asks, remembers, gives := s.completedIfTakes, s.rememberForTakes, s.onErrorGives
+func (c *config) checkResult(sig signature) {
+	asks, remembers, gives := c.completedIfTakes, c.rememberForTakes, c.onErrorGives
 	if sig.result == nil && (asks != nil || remembers != nil || gives != nil) {
 		refuse("CompletedIf, RememberFor and OnError need a handler with a result, but %s has none: leave them out", sig.t)
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -20,7 +22,7 @@ type rawHandler struct {
 }
 
 // checkRawHandler panics if h, which was passed as declared, cannot be wrapped.
-func checkRawHandler(h lambda.Handler, declared reflect.Type, s *settings) {
+func (c *config) checkRawHandler(h lambda.Handler, declared reflect.Type) {
 	if reflect.TypeOf(h).String() == "*lambda.handlerOptions" {
 		// Its Invoke returns bytes of a pooled buffer that the next invocation may
 		// overwrite, drops options and buffers streams (aws/aws-lambda-go issue 639).
@@ -29,15 +31,15 @@ func checkRawHandler(h lambda.Handler, declared reflect.Type, s *settings) {
 	if !reflect.TypeFor[*rawHandler]().AssignableTo(declared) {
 		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)
 	}
-	if takes := s.completedIfTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
+	if takes := c.completedIfTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("CompletedIf was given a func(%s) bool, but a lambda.Handler returns bytes: pass a func([]byte) bool", takes)
 	}
-	if takes := s.rememberForTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
+	if takes := c.rememberForTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("RememberFor was given a func(%s) time.Duration, but a lambda.Handler returns bytes: pass a func([]byte) time.Duration", takes)
 	}
-	refuseStreamed(s.held.response)
-	if _, err := json.Marshal(s.held.response); err != nil {
-		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.response, err)
+	refuseStreamed(c.held.response)
+	if _, err := json.Marshal(c.held.response); err != nil {
+		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", c.held.response, err)
 	}
 }
 
@@ -104,4 +106,18 @@ func decodeEvent[E any](payload []byte) (E, error) {
 		}
 	}
 	return event, checkS3(event, payload)
+}
+
+// checkS3 returns a *lock.NoKeyError if event is an [events.S3Event] without
+// records that came from another source than S3. Only the payload tells that
+// from the s3:TestEvent, which has no records either.
+func checkS3(event any, payload []byte) error {
+	s3, ok := event.(events.S3Event)
+	if !ok || len(s3.Records) > 0 {
+		return nil
+	}
+	if reason := eventkind.NoS3Records(payload, nil); reason != "" {
+		return &lock.NoKeyError{Field: "the event", Reason: reason}
+	}
+	return nil
 }

@@ -23,15 +23,12 @@ func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(c
 type recordKey[R any] struct{}
 
 func withRecord[R any](ctx context.Context, r *R) context.Context {
-	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), anyRecordKey{}, r)
+	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), recordID{}, func() string { return idOf(r) })
 }
 
-type anyRecordKey struct{}
-
-// recordID returns the id that the source gave to the record in ctx, or "" if
-// there is none.
-func recordID(ctx context.Context) string {
-	switch r := ctx.Value(anyRecordKey{}).(type) {
+// idOf returns the id that the source gave to a record, or "" if there is none.
+func idOf(record any) string {
+	switch r := record.(type) {
 	case *events.SQSMessage:
 		return r.MessageId
 	case *events.SNSEventRecord:

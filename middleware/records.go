@@ -1,9 +1,11 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -46,6 +48,51 @@ func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent)
 		})
 		return events.SQSEventResponse{BatchItemFailures: failed}, err
 	}
+}
+
+// newBatch returns the batch for a handler that takes the record itself.
+func newBatch[R any, K keyfuncs.For[R]](k K, handler func(context.Context, R) error, opts []Option) *batch[R] {
+	key := funcOf[R](k)
+	if key == nil {
+		refuse(nilKey)
+	}
+	if handler == nil {
+		refuse(nilHandler)
+	}
+	return batchOf(whole(key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
+}
+
+// funcOf returns a key function as one of E.
+func funcOf[E any, K keyfuncs.For[E]](key K) keyfuncs.Func[E] {
+	var ofAny keyfuncs.Func[any]
+	switch f := any(key).(type) {
+	case keyfuncs.Func[E]:
+		return f
+	case func(context.Context, E) (lock.Key, error):
+		return f
+	case keyfuncs.Func[any]:
+		ofAny = f
+	case func(context.Context, any) (lock.Key, error):
+		ofAny = f
+	}
+	if ofAny == nil {
+		return nil
+	}
+	return func(ctx context.Context, event E) (lock.Key, error) { return ofAny(ctx, event) }
+}
+
+func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
+	s := newSettings(reflect.TypeFor[R](), opts)
+	s.each.concurrency = cmp.Or(s.each.concurrency, DefaultConcurrency)
+	s.checkPolicies(sig)
+	if s.held.action == skip {
+		refuse(lossy)
+	}
+	if s.each.onlyLatest {
+		s.checkLatest()
+	}
+	around, onFailed := aroundOf[R](s.each.around), onFailedOf[R](s.each.onFailed)
+	return &batch[R]{wrapper: newWrapper(&s.config), each: s.each, open: open, around: around, onFailed: onFailed}
 }
 
 // EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a

@@ -44,17 +44,3 @@ func (e *S3Records) UnmarshalJSON(b []byte) error {
 	}
 	return nil
 }
-
-// checkS3 returns a *lock.NoKeyError if event is an [events.S3Event] without
-// records that came from another source than S3. Only the payload tells that
-// from the s3:TestEvent, which has no records either.
-func checkS3(event any, payload []byte) error {
-	s3, ok := event.(events.S3Event)
-	if !ok || len(s3.Records) > 0 {
-		return nil
-	}
-	if reason := eventkind.NoS3Records(payload, nil); reason != "" {
-		return &lock.NoKeyError{Field: "the event", Reason: reason}
-	}
-	return nil
-}

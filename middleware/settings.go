@@ -15,8 +15,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// settings are what the options of one wrapper ask for.
-type settings struct {
+// config is what the options of one wrapper ask for.
+type config struct {
 	acquire   func(context.Context, *lock.Locker, keySet) (*lock.Lock, error)
 	engine    lock.Options
 	metrics   func(context.Context, Totals) // nil: none
@@ -27,7 +27,6 @@ type settings struct {
 	failOpen  bool
 	// acrossTenants is set if tenants share their locks.
 	acrossTenants bool
-	each          eachSettings
 	http          overHTTP
 
 	completedIf      func(result any) bool // nil: the default
@@ -38,54 +37,34 @@ type settings struct {
 	onErrorGives     reflect.Type
 }
 
-// eachSettings are the settings that only handlers of single records have.
-type eachSettings struct {
-	concurrency  int
-	orderPerName bool
-	onlyLatest   bool
-	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
-	onFailed     any // func(context.Context, []*Failed[R]); nil: none
-}
-
 // namespaceVariable holds the only namespace whose rows the function may write.
 // The CDK construct sets it.
 const namespaceVariable = "LOCK_NAMESPACE"
 
-// newSettings returns the settings for events, or records, of type event. It
-// panics at the first mistake, so that the function fails when it starts and
-// not when an event arrives.
-func newSettings(event reflect.Type, opts []Option) *settings {
-	s := &settings{acquire: acquireOne, held: policy{action: fail}, completed: policy{action: skip}}
-	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
-	s.engine.Holder = holder()
-	s.apply(opts)
-	if s.metrics != nil {
-		Observe(tallyUp)(s)
-	}
-	s.check()
-	s.engine.Logger = cmp.Or(s.engine.Logger, defaultlog.Logger()) // one for package lock and the wrapper
-	if s.engine.Remember == 0 {
-		s.engine.Remember = rememberBySource[event] // zero: package lock's default
-	}
-	if s.engine.Lease == (lock.LeaseMode{}) && onDemand() {
-		s.engine.Lease = lock.UntilDeadline()
-	}
-	return s
+// newConfig returns the defaults of the options.
+func newConfig() config {
+	c := config{acquire: acquireOne, held: policy{action: fail}, completed: policy{action: skip}}
+	c.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
+	c.engine.Holder = holder()
+	return c
 }
 
-func (s *settings) apply(opts []Option) {
-	for i, o := range opts {
-		if o == nil {
-			refuse("option %d is nil: leave it out", i+1)
-		}
-		o(s)
+// check panics if what the options ask for contradicts the environment.
+// Otherwise it fills in what they leave open for events, or records, of type
+// event.
+func (c *config) check(event reflect.Type) {
+	if c.metrics != nil {
+		c.engine.Observe = both(c.engine.Observe, tallyUp)
 	}
-}
-
-// check panics if options contradict each other or the environment.
-func (s *settings) check() {
-	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
-		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
+	if allowed := os.Getenv(namespaceVariable); allowed != "" && c.engine.Namespace != allowed {
+		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", c.engine.Namespace, namespaceVariable, allowed)
+	}
+	c.engine.Logger = cmp.Or(c.engine.Logger, defaultlog.Logger()) // one for package lock and the wrapper
+	if c.engine.Remember == 0 {
+		c.engine.Remember = rememberBySource[event] // zero: package lock's default
+	}
+	if c.engine.Lease == (lock.LeaseMode{}) && onDemand() {
+		c.engine.Lease = lock.UntilDeadline()
 	}
 }
 
@@ -97,14 +76,6 @@ func checkDuration(option string, d, least time.Duration, example string) {
 	}
 	if d > 0 && d < least {
 		refuse("%s(%v): durations have units, write %s for example; the least is %v", option, d, example, least)
-	}
-}
-
-// refuseEach panics if there are options for records, which a wrapper of whole
-// events has none of.
-func (s *settings) refuseEach() {
-	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderPerName, OnlyLatest, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

@@ -1,13 +1,11 @@
 package middleware
 
 import (
-	"context"
 	"reflect"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // WithLock wraps a Lambda handler so that it runs only while it holds the lock
@@ -57,23 +55,19 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	case nil:
 		refuse(nilHandler)
 	case lambda.Handler:
-		checkRawHandler(h, declared, s)
-		refuseLossy(event, s)
+		s.checkRawHandler(h, declared)
+		s.refuseLossy(event)
 		s.use(httpOf(event, rawType))
-		return &rawHandler{newWrapper(s), ofPayload(key), h}
+		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
 	}
 	f := reflect.ValueOf(handler)
 	sig := inspect(f.Type(), event)
 	if f.IsNil() {
 		refuse(nilHandler)
 	}
-	checkPolicies(sig, s)
-	refuseLossy(sig.event(event), s)
+	s.checkPolicies(sig)
+	s.refuseLossy(sig.event(event))
 	s.use(httpOf(sig.event(event), sig.result))
-	call := wrapFunc(newWrapper(s), ofArguments(key, sig), f, sig)
+	call := wrapFunc(newWrapper(&s.config), ofArguments(key, sig), f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface()
-}
-
-func acquireOne(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
-	return l.Acquire(ctx, keys.Key)
 }

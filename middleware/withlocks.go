@@ -36,12 +36,6 @@ func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 // forSeveral makes a wrapper acquire all keys.
 func forSeveral(s *settings) { s.acquire = acquireAll }
 
-// keySet is what to lock for an event.
-type keySet struct {
-	lock.Key            // the only one, or the one of all that stands for the event in reports
-	all      []lock.Key // to be locked together; nil: only Key
-}
-
 // setOf returns the set of all. The key that stands for the event is the first
 // one that has an Event, because such an event has duplicates.
 func setOf(all []lock.Key) keySet {
@@ -52,26 +46,6 @@ func setOf(all []lock.Key) keySet {
 		}
 	}
 	return s
-}
-
-// each returns every key of the set.
-func (s *keySet) each() []*lock.Key {
-	each := []*lock.Key{&s.Key}
-	for i := range s.all {
-		each = append(each, &s.all[i])
-	}
-	return each
-}
-
-// keySource computes what to lock for an event.
-type keySource[E any] func(context.Context, E) (keySet, error)
-
-// oneKey returns the source of a single key.
-func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
-	return func(ctx context.Context, event E) (keySet, error) {
-		k, err := key(ctx, event)
-		return keySet{Key: k}, err
-	}
 }
 
 func acquireAll(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {

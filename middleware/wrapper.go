@@ -13,27 +13,25 @@ import (
 
 // wrapper is what all invocations of one wrapped handler share.
 type wrapper struct {
-	*settings
+	*config
 	locker      *lock.Locker
 	storeName   string    // in observations
 	noEventOnce sync.Once // for the warning that Replay has nothing to replay
-	// permanentOnce is for the warning that nothing moves a record elsewhere.
-	permanentOnce sync.Once
 }
 
-func newWrapper(s *settings) *wrapper {
-	if s.store == nil {
-		s.store = DefaultStore("")
+func newWrapper(c *config) *wrapper {
+	if c.store == nil {
+		c.store = DefaultStore("")
 	}
-	warmUp(s.store)
-	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
-		s.engine.Logger.Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
+	warmUp(c.store)
+	if _, ok := c.store.(*memstore.Store); ok && inLambda() {
+		c.engine.Logger.Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
 	}
-	locker, err := lock.New(s.store, &s.engine)
+	locker, err := lock.New(c.store, &c.engine)
 	if err != nil {
 		panic(err.Error())
 	}
-	return &wrapper{settings: s, locker: locker, storeName: driver.Describe(s.store)}
+	return &wrapper{config: c, locker: locker, storeName: driver.Describe(c.store)}
 }
 
 // enter decides whether the handler runs. If it does, the answer is nil.
@@ -95,25 +93,6 @@ func (w *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error)
 	}
 	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
 	return &answer{action: fail, err: e}
-}
-
-// keyError returns err as a *lock.NoKeyError, because Lambda reports the type
-// of the outermost error. A *lock.NoKeyError inside err is copied, because it
-// may be one value for all events.
-func keyError(err error) *lock.NoKeyError {
-	var inner *lock.NoKeyError
-	if !errors.As(err, &inner) {
-		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function", Err: err}
-	}
-	if inner == nil {
-		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.NoKeyError as its error: return a plain nil if nothing is wrong"}
-	}
-	if err == error(inner) {
-		return inner
-	}
-	outer := *inner
-	outer.Err = err
-	return &outer
 }
 
 // unanswered reports whether the store gave no answer. A refusal is an answer:

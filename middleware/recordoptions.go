@@ -1,0 +1,87 @@
+package middleware
+
+import "context"
+
+// refuseEach panics if there are options for records, which a wrapper of whole
+// events has none of.
+func (s *settings) refuseEach() {
+	if s.each != (eachSettings{}) {
+		refuse("Concurrency, OrderPerName, OnlyLatest, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+	}
+}
+
+// DefaultConcurrency is the default of [Concurrency]: enough to hide the
+// latency of the store, and few enough for the memory of the smallest function.
+const DefaultConcurrency = 16
+
+// Concurrency sets how many records of a batch are handled at a time: at least
+// 1. Default: [DefaultConcurrency]. Records that must keep their order are
+// handled one after the other.
+func Concurrency(n int) Option {
+	if n < 1 {
+		refuse("Concurrency(%d): use at least 1", n)
+	}
+	return func(o *settings) { o.each.concurrency = n }
+}
+
+// OrderPerName keeps the order of stream records only among those of the same
+// lock name, so that other names are handled at the same time and go on after a
+// failure. Default: the order of the whole shard or partition. FIFO queues keep
+// the order of their message groups in any case.
+func OrderPerName() Option {
+	return func(o *settings) { o.each.orderPerName = true }
+}
+
+// OnlyLatest is [Latest] for records: those of one name in a batch are one run,
+// too. If that fails, the next record takes its turn.
+func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true } }
+
+// Around calls f around the lock and the handler of each record of a batch, for
+// example to start a span:
+//
+//	middleware.Around(func(ctx context.Context, m events.SQSMessage, next func(context.Context) error) error {
+//		ctx, span := tracer.Start(ctx, "order")
+//		defer span.End()
+//		return next(ctx)
+//	})
+//
+// R is the type of the record, also where the handler takes its body. next
+// acquires the lock, runs the handler and releases the lock; it returns why the
+// record failed, or nil if it was completed or skipped. Its context must derive
+// from that of f.
+//
+// f must call next once, or return an error, which fails the record. It cannot
+// hide an error of next. A panic in f fails the record. If the store throttles
+// the claim, next returns a *lock.StoreError, and f is called again when the
+// record's turn comes.
+//
+// Default: none. Around panics if f is nil, and the wrapper if R is not the
+// type of its records.
+func Around[R any](f func(ctx context.Context, record R, next func(context.Context) error) error) Option {
+	if f == nil {
+		refuse("Around(nil): pass the function to call around each record, or leave the option out")
+	}
+	return func(o *settings) { o.each.around = f }
+}
+
+// OnFailed calls f once for each batch of which a record failed, when all of
+// its records have ended and before the batch is answered. f gets the records
+// that would be returned, in the order of the batch, also those that were not
+// begun. It may put one elsewhere and set its Err to nil: then the record is
+// acknowledged. Package redelivery does that for SQS.
+//
+// If a record failed with [Permanent] and others of its group follow, f is
+// called with it alone before the next one begins, possibly for several groups
+// at the same time. If f sets its Err to nil, the group goes on; otherwise the
+// rest is not begun, and f gets the record once more at the end.
+//
+// R is the type of the record, also where the handler takes its body. ctx ends
+// 100 ms before the invocation does. A panic of f is reported as
+// [OutcomeHandlerFailed]. Default: none. OnFailed panics if f is nil, and the
+// wrapper if R is not the type of its records.
+func OnFailed[R any](f func(ctx context.Context, failed []*Failed[R])) Option {
+	if f == nil {
+		refuse("OnFailed(nil): pass the function to call with the records that failed, or leave the option out")
+	}
+	return func(o *settings) { o.each.onFailed = f }
+}
