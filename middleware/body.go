@@ -56,7 +56,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
-	s.checkPolicies(inspect(reflect.TypeOf(handler), reflect.TypeFor[D]()))
+	s.checkPolicies(signatureOf(reflect.TypeOf(handler), reflect.TypeFor[D]()))
 	w := newWrapper(&s.config)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
 		ctx, done := w.measure(withRecord(ctx, &e))
@@ -68,7 +68,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 }
 
 func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
-	return batchOf(bodyOpener(lift, key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
+	return batchOf(bodyOpener(lift, key, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
 }
 
 // bodyOpener is the opener of handlers that take what a record carries. lift,

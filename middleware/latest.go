@@ -38,7 +38,7 @@ func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error,
 	event := reflect.TypeFor[E]()
 	s := newSettings(event, opts)
 	s.refuseEach()
-	s.checkPolicies(inspect(reflect.TypeOf(handler), event))
+	s.checkPolicies(signatureOf(reflect.TypeOf(handler), event))
 	s.checkLatest()
 	w := newWrapper(&s.config)
 	keyOf := ofOneRecord(oneKey(key))

@@ -59,7 +59,7 @@ func newBatch[R any, K keyfuncs.For[R]](k K, handler func(context.Context, R) er
 	if handler == nil {
 		refuse(nilHandler)
 	}
-	return batchOf(whole(key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
+	return batchOf(whole(key, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
 }
 
 // funcOf returns a key function as one of E.

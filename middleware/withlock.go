@@ -61,7 +61,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
 	}
 	f := reflect.ValueOf(handler)
-	sig := inspect(f.Type(), event)
+	sig := signatureOf(f.Type(), event)
 	if f.IsNil() {
 		refuse(nilHandler)
 	}
