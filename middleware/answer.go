@@ -58,7 +58,7 @@ func (a *answer) values(run *handlerRun, sig signature) []reflect.Value {
 			out[0] = reflect.ValueOf(a.response)
 		}
 	case replay:
-		if v, err := decode(a.result, sig.result); err == nil {
+		if v, err := run.exchange.decode(a.result, sig.result); err == nil {
 			out[0] = v
 		} else {
 			run.reportDropped(err)

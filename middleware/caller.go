@@ -17,25 +17,27 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// begin decides whether the handler runs for the keys that key finds in event.
-// If it does, the answer is nil. payload is what the handler was given.
-func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, payload any) (handlerRun, *answer) {
+// request is an event that may come from a client over HTTP. It implements
+// exchange.
+type request struct {
+	*overHTTP
+	gateway eventkind.Gateway // that waits for the response; NoGateway: none
+	nobody  bool              // nothing in the key tells the sender from others
+}
+
+// ask begins a request. payload is what the handler was given, and keysOf
+// computes its keys.
+func (h *overHTTP) ask(ctx context.Context, payload any, keysOf func(context.Context) (keySet, error)) (exchange, keySet, error) {
 	var asker invocation.Asker
-	keys, err := key(invocation.WithAsker(ctx, &asker), event)
-	gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
-	nobody := false
+	keys, err := keysOf(invocation.WithAsker(ctx, &asker))
+	r := &request{overHTTP: h, gateway: h.gatewayOf(payload)} // before the lock is taken, because it may panic
 	switch {
-	case gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):
+	case r.gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):
 		err = keyfuncs.ErrNoLock
 	case err == nil:
-		nobody, err = w.http.addCaller(ctx, &keys, gateway, payload, &asker)
+		r.nobody, err = h.addCaller(ctx, &keys, r.gateway, payload, &asker)
 	}
-	for _, k := range keys.each() {
-		w.ofTenant(ctx, k)
-	}
-	run, instead := w.enter(ctx, keys, err)
-	run.gateway, run.nobody = gateway, nobody
-	return run, instead
+	return r, keys, err
 }
 
 // missing reports whether a key function found no key, for which it returned

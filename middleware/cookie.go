@@ -11,7 +11,7 @@ var errCookie = errors.New("lambdalock: the response sets a cookie and the reque
 // withheld returns why a response must not be replayed to the sender of the
 // request, or nil. A client without credentials may be anybody who has the key,
 // and a cookie would log it in.
-func (r *handlerRun) withheld(doc []byte) error {
+func (r *request) withheld(doc []byte) error {
 	if r.nobody && setsCookie(doc) {
 		return errCookie
 	}

@@ -1,27 +1,64 @@
 package middleware
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
+	"io"
 	"reflect"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
+
+// exchange is all that the core knows of HTTP: an event, which may be a request
+// that a client waits for, and its result.
+type exchange interface {
+	// encode returns the JSON form of a result that a client gets, or always. Of a
+	// streamed one that is what comes before the body, and body says where the body
+	// is; nil: in the result itself, which is not stored.
+	encode(result any, always bool) (doc []byte, body *io.Reader, err error)
+	// withBody adds the body to the JSON form of a streamed result.
+	withBody(doc, body []byte) []byte
+	// decode returns a stored result as a value of the handler's result type.
+	decode(stored []byte, result reflect.Type) (reflect.Value, error)
+	// judge says what is to become of a result with that JSON form.
+	judge(doc []byte) verdict
+	// reply returns what the caller gets instead of a, which is what the policies
+	// say. result is the handler's result type.
+	reply(run *handlerRun, a *answer, result reflect.Type) *answer
+}
+
+// verdict is what an exchange says about a result.
+type verdict struct {
+	fits      bool  // it is short enough to be sent
+	completes bool  // the event, unless CompletedIf says otherwise
+	kept      bool  // for Replay, unless OnCompleted says otherwise
+	withheld  error // why it must not be replayed; nil: it may
+}
 
 // handlerRun is one run of the handler.
 type handlerRun struct {
 	w        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
-	lock     *lock.Lock        // nil: none, because of FailOpen or ErrNoLock
-	gateway  eventkind.Gateway // that waits for the response; NoGateway: none
-	nobody   bool              // nothing in the key tells the sender of the request from others
-	streamed bool              // the end of the result's stream ends the lock
+	lock     *lock.Lock // nil: none, because of FailOpen or ErrNoLock
+	exchange exchange   // nil: the handler has no result
+	streamed bool       // the end of the result's stream ends the lock
+}
+
+// begin decides whether the handler runs for the keys that key finds in event.
+// If it does, the answer is nil. payload is what the handler was given.
+func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, payload any) (handlerRun, *answer) {
+	x, keys, err := w.ask(ctx, payload, func(ctx context.Context) (keySet, error) { return key(ctx, event) })
+	for _, k := range keys.each() {
+		w.ofTenant(ctx, k)
+	}
+	run, instead := w.enter(ctx, keys, err)
+	run.exchange = x
+	return run, instead
 }
 
 // release is deferred, so that the lock is released after a panic or
@@ -41,84 +78,81 @@ func (r *handlerRun) complete(result []byte, remember time.Duration) {
 	}
 }
 
-// completeFor completes the event as RememberFor says of the result. stored is
-// what is kept of it; nil: nothing.
-func (r *handlerRun) completeFor(stored []byte, result any) {
-	remember := time.Duration(0)
-	if r.w.rememberFor != nil {
-		if remember = r.w.rememberFor(result); remember <= 0 {
-			stored, remember = nil, 0
-		}
-	}
-	r.complete(stored, remember)
-}
-
-// settle ends the lock after a handler whose result is not an error. It does
-// nothing if the event is not completed, because release follows.
+// settle ends the lock after a handler whose result is not an error, or leaves
+// that to the end of a stream. It does nothing if the event is not completed,
+// because release follows.
 func (r *handlerRun) settle(result *reflect.Value) {
 	if r.lock == nil {
 		return
 	}
 	v := result.Interface()
-	if body := bodyOf(v); body != nil {
-		defer func() {
-			if !r.streamed { // nobody reads it, for example because a callback panicked
-				closeBody(body)
-			}
-		}()
+	head, body, err := r.exchange.encode(v, r.key.Event != "" && r.w.completed.action == replay)
+	switch reader, ok := v.(io.Reader); {
+	case body != nil && *body != nil:
+		*body = r.stream(v, *body, head, true)
+	case body == nil && ok && !isNil(v): // the runtime sends a nil pointer as the JSON null
+		*result = reflect.ValueOf(r.stream(v, reader, head, false))
+	default:
+		r.finish(v, head, err)
 	}
-	if r.stream(result) {
+}
+
+// finish completes the event, unless the result says otherwise. doc is the JSON
+// form of the result.
+func (r *handlerRun) finish(result any, doc []byte, err error) {
+	completes, kept, withheld := r.judge(result, doc)
+	if !completes {
 		return
 	}
-	doc, err := []byte(nil), error(nil)
-	if r.storesResult() || r.gateway != eventkind.NoGateway || r.w.http.byValue {
-		doc, err = encode(v)
-		r.judge(doc)
-	}
-	if !r.completes(v, doc) {
-		return
-	}
-	if !r.storesResult() {
-		doc, err = nil, nil
-	}
-	if err = cmp.Or(err, r.withheld(doc)); err != nil {
+	if err = cmp.Or(err, withheld); kept && err != nil {
 		r.reportDropped(err)
+	}
+	remember := time.Duration(0)
+	if r.w.rememberFor != nil {
+		remember = max(0, r.w.rememberFor(result))
+		kept = kept && remember > 0
+	}
+	if !kept || err != nil {
 		doc = nil
 	}
-	r.completeFor(doc, v)
+	r.complete(bytes.Clone(doc), remember) // a raw handler may return the payload, or a buffer that it uses again
 }
 
-// judge takes a result for a response if it has a status and neither types nor
-// payload show whether there is a gateway. doc is its JSON form. A status means
-// the same to all gateways, so any will do.
-func (r *handlerRun) judge(doc []byte) {
-	if r.gateway != eventkind.NoGateway || !r.w.http.byValue {
-		return
+// judge reports whether a result completes the event, and whether it is kept
+// for Replay, unless it is withheld. A key without an Event has no duplicates.
+func (r *handlerRun) judge(result any, doc []byte) (completes, kept bool, withheld error) {
+	v := r.exchange.judge(doc)
+	completes = v.fits && v.completes
+	if v.fits && r.w.completedIf != nil {
+		completes = r.w.completedIf(result)
 	}
-	if status := statusOf(doc, eventkind.Payload1); status >= http.StatusContinue && status < 600 {
-		r.gateway = eventkind.Payload1
-	}
+	kept = r.key.Event != "" && (v.kept && !r.w.completed.chosen || r.w.completed.action == replay)
+	return completes, kept, v.withheld
 }
 
-// completes reports whether a result completes the event. doc is its JSON form
-// if a gateway may wait for it.
-func (r *handlerRun) completes(result any, doc []byte) bool {
+// reportDropped reports that Replay has no result to return.
+func (r *handlerRun) reportDropped(err error) {
+	o := lock.Observation{Outcome: lock.OutcomeResultDropped, Key: r.key, Err: err}
+	if r.lock != nil {
+		lease, _ := lock.FromContext(r.ctx)
+		o.Key, o.Fence = lease.Key, lease.Fence
+	}
+	r.w.report(r.ctx, o)
+}
+
+// onError returns what OnError makes of a, or a itself.
+func (r *handlerRun) onError(a *answer) *answer {
+	if a.action != fail || r.w.onError == nil {
+		return a
+	}
+	v, err := r.w.onError(r.ctx, a.err)
 	switch {
-	case len(doc) > longestResult(r.gateway):
-		return false
-	case r.w.completedIf != nil:
-		return r.w.completedIf(result)
-	case r.gateway != eventkind.NoGateway:
-		return completesWith(doc, r.gateway)
+	case err == nil:
+		return &answer{action: respond, response: v}
+	case err != a.err:
+		return &answer{action: fail, err: err}
 	}
-	return true
-}
-
-// storesResult reports whether the result of this run is stored for Replay,
-// which is the default over HTTP. A key without an Event has no duplicates.
-func (r *handlerRun) storesResult() bool {
-	byDefault := !r.w.completed.chosen && r.gateway != eventkind.NoGateway
-	return r.key.Event != "" && (byDefault || r.w.completed.action == replay)
+	return a
 }
 
 // locked runs work, which has no result, under the lock of key.

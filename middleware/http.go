@@ -22,7 +22,6 @@ import (
 
 var (
 	anyType       = reflect.TypeFor[any]()
-	rawType       = reflect.TypeFor[json.RawMessage]()
 	urlStreamType = reflect.TypeFor[*events.LambdaFunctionURLStreamingResponse]()
 	apiStreamType = reflect.TypeFor[*events.APIGatewayProxyStreamingResponse]()
 )
@@ -124,7 +123,7 @@ func holdsResponse(result reflect.Type) bool {
 // use takes the defaults for handlers that answer over HTTP, and panics if an
 // option does not fit them.
 func (s *config) use(h overHTTP) {
-	s.http = h
+	s.ask = h.ask
 	if h.unreadable && (s.completedIf == nil || !s.completed.chosen || s.completed.action == replay) {
 		refuse("the handler's result has a status that cannot be read back from its JSON form, so its responses can be neither judged nor replayed: return a response type of aws-lambda-go, give yours a field StatusCode int `json:\"statusCode\"` or an UnmarshalJSON, or declare the result as any; or choose with CompletedIf and OnCompleted(Fail)")
 	}

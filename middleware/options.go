@@ -289,3 +289,9 @@ func Holder(f func(ctx context.Context, description string) string) Option {
 // Also across tenants, the same event of another tenant is not a duplicate, but
 // an Order counts for all of them. [Latest] and [OnlyLatest] panic.
 func AcrossTenants() Option { return func(s *settings) { s.acrossTenants = true } }
+
+// typed returns a result for a callback that takes a T.
+func typed[T any](result any) T {
+	r, _ := result.(T) // a nil interface stays nil
+	return r
+}

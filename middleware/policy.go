@@ -107,9 +107,6 @@ func (c *config) checkPolicies(sig signature) {
 		checkReplay(sig)
 	}
 	c.checkResult(sig)
-	if sig.streams() && !sig.canWrapStream() {
-		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
-	}
 }
 
 // lossy is why a record is not skipped because its lock is held.
@@ -130,23 +127,12 @@ func checkRespond(sig signature, response any) {
 	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
 		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
 	}
-	refuseStreamed(response)
-}
-
-// refuseStreamed panics if Respond was given a stream, which the type of the
-// handler's result may hide.
-func refuseStreamed(response any) {
-	if bodyOf(response) != nil {
-		refuse("OnHeld(Respond) cannot return a %T to several callers, because a stream can be read once: use OnError, which makes a new one for each", response)
-	}
 }
 
 func checkReplay(sig signature) {
 	switch {
 	case sig.result == nil:
 		refuse("OnCompleted(Replay) needs a handler with a result, but %s has none: choose Skip or Fail", sig.t)
-	case sig.streams() && sig.result != urlStreamType && sig.result != apiStreamType:
-		refuse("OnCompleted(Replay) cannot store the stream that %s returns: choose Skip or Fail", sig.t)
 	case sig.result.Kind() == reflect.Interface && sig.result.NumMethod() > 0:
 		refuse("OnCompleted(Replay) stores the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a concrete type, or as any", sig.result, sig.t)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -74,12 +75,12 @@ func retryAfter(held *lock.HeldError, now time.Time) int {
 	return max(1, int(math.Ceil(wait.Seconds())))
 }
 
-// response returns the response for the client of r.
-func (p *problem) response(r *handlerRun) *response {
+// response returns the response for the client behind the gateway.
+func (p *problem) response(gateway eventkind.Gateway) *response {
 	headers := map[string]string{"Content-Type": "application/problem+json"}
 	if p.retryAfter > 0 {
 		headers["Retry-After"] = strconv.Itoa(p.retryAfter)
 	}
 	body, _ := json.Marshal(p) // text and numbers always have a JSON form
-	return newResponse(r.gateway, p.Status, headers, string(body))
+	return newResponse(gateway, p.Status, headers, string(body))
 }

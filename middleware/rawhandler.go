@@ -14,6 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
+var rawType = reflect.TypeFor[json.RawMessage]() // what a raw handler returns
+
 // rawHandler wraps a lambda.Handler, which takes and returns bytes.
 type rawHandler struct {
 	*wrapper
@@ -37,7 +39,6 @@ func (c *config) checkRawHandler(h lambda.Handler, declared reflect.Type) {
 	if takes := c.rememberForTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("RememberFor was given a func(%s) time.Duration, but a lambda.Handler returns bytes: pass a func([]byte) time.Duration", takes)
 	}
-	refuseStreamed(c.held.response)
 	if _, err := json.Marshal(c.held.response); err != nil {
 		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", c.held.response, err)
 	}
@@ -49,27 +50,14 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 	defer done()
 	run, instead := begin(ctx, h.wrapper, h.key, payload, payload)
 	if instead != nil {
-		return run.reply(instead, rawType).bytes()
+		return run.exchange.reply(&run, instead, rawType).bytes()
 	}
 	defer run.release()
 	out, err := h.handler.Invoke(run.ctx, payload)
-	if err != nil {
-		return out, err
+	if err == nil && run.lock != nil {
+		run.finish(out, out, nil)
 	}
-	run.judge(out)
-	if run.lock == nil || !run.completes(out, out) {
-		return out, nil
-	}
-	var stored []byte
-	switch err := run.withheld(out); {
-	case !run.storesResult():
-	case err != nil:
-		run.reportDropped(err)
-	default:
-		stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
-	}
-	run.completeFor(stored, out)
-	return out, nil
+	return out, err
 }
 
 // ofPayload returns key for the payload that it decodes.

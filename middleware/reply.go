@@ -13,32 +13,44 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// reply returns what the caller gets instead of a, which is what the policies
-// say: over HTTP the first response again or a problem document, and whatever
-// OnError makes of an error. result is the handler's result type.
-func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
-	r.judge(a.result)
+// judge implements exchange.
+func (r *request) judge(doc []byte) verdict {
+	r.infer(doc)
+	v := verdict{fits: len(doc) <= longestResult(r.gateway), completes: true, withheld: r.withheld(doc)}
+	if r.gateway != eventkind.NoGateway {
+		v.completes, v.kept = completesWith(doc, r.gateway), true
+	}
+	return v
+}
+
+// infer takes a result for a response if it has a status and neither types nor
+// payload show whether there is a gateway. doc is its JSON form. A status means
+// the same to all gateways, so any will do.
+func (r *request) infer(doc []byte) {
+	if r.gateway != eventkind.NoGateway || !r.byValue {
+		return
+	}
+	if status := statusOf(doc, eventkind.Payload1); status >= http.StatusContinue && status < 600 {
+		r.gateway = eventkind.Payload1
+	}
+}
+
+// reply implements exchange. Over HTTP the client gets the first response again
+// or a problem document, and whatever OnError makes of an error.
+func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer {
+	r.infer(a.result)
 	overHTTP := r.gateway != eventkind.NoGateway
-	if overHTTP && r.w.replays(a) {
-		a = r.replayed(a, result)
+	if overHTTP && run.w.replays(a) {
+		a = r.replayed(run, a, result)
 	}
-	if a.action == fail && r.w.onError != nil {
-		v, err := r.w.onError(r.ctx, a.err)
-		switch {
-		case err == nil:
-			return &answer{action: respond, response: v}
-		case err != a.err:
-			return &answer{action: fail, err: err}
-		}
+	if other := run.onError(a); other != a || !overHTTP || !r.responds {
+		return other
 	}
-	if !overHTTP || !r.w.http.responds {
-		return a
-	}
-	switch p := problemOf(a.err, clock.Wall(clock.From(r.ctx))); {
-	case a.action == fail && p != nil && !r.w.failsByChoice(a.err), a.action == skip && p != nil:
-		return r.respond(p.response(r), result, a.err)
+	switch p := problemOf(a.err, clock.Wall(clock.From(run.ctx))); {
+	case a.action == fail && p != nil && !run.w.failsByChoice(a.err), a.action == skip && p != nil:
+		return r.respond(run, p.response(r.gateway), result, a.err)
 	case a.action == skip && a.err == nil: // nothing to work on
-		return r.respond(newResponse(r.gateway, http.StatusNoContent, nil, ""), result, nil)
+		return r.respond(run, newResponse(r.gateway, http.StatusNoContent, nil, ""), result, nil)
 	}
 	return a
 }
@@ -59,33 +71,33 @@ func (w *wrapper) failsByChoice(err error) bool {
 // replayed returns the first response again, marked as such. Without a stored
 // response that fits the handler it fails: a zero response would look like an
 // answer.
-func (r *handlerRun) replayed(a *answer, result reflect.Type) *answer {
+func (r *request) replayed(run *handlerRun, a *answer, result reflect.Type) *answer {
 	doc, ok := a.result, a.result != nil && r.withheld(a.result) == nil
-	if ok && r.w.http.responds {
+	if ok && r.responds {
 		doc, ok = markReplayed(doc, r.gateway)
 	}
 	if !ok {
 		return &answer{action: fail, err: a.err}
 	}
-	return r.respondJSON(doc, result, a.err)
+	return respondJSON(run, doc, result, a.err)
 }
 
 // respond returns a response to an error in the handler's result type, which
 // can hold it.
-func (r *handlerRun) respond(response *response, result reflect.Type, err error) *answer {
+func (r *request) respond(run *handlerRun, response *response, result reflect.Type, err error) *answer {
 	response.Streamed = streamKindOf(result, r.gateway)
-	return r.respondJSON(response.encoded(), result, err)
+	return respondJSON(run, response.encoded(), result, err)
 }
 
 // respondJSON returns a response as a handler with that result type returns it.
 // If it does not fit the type, the answer is err.
-func (r *handlerRun) respondJSON(doc []byte, result reflect.Type, err error) *answer {
+func respondJSON(run *handlerRun, doc []byte, result reflect.Type, err error) *answer {
 	if result == rawType {
 		return &answer{action: respond, response: json.RawMessage(bytes.Clone(doc))} // a store in memory keeps these bytes
 	}
 	v, decodeErr := decode(doc, result)
 	if decodeErr != nil {
-		r.reportDropped(decodeErr)
+		run.reportDropped(decodeErr)
 		return &answer{action: fail, err: err}
 	}
 	return &answer{action: respond, response: v.Interface()}

@@ -2,23 +2,80 @@ package middleware
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"reflect"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
-// encode returns the JSON form of a result: that of the runtime, or that of a
-// buffered response for a streaming response without a body.
-func encode(result any) ([]byte, error) {
-	if head, _ := streamingResponse(result); head != nil {
-		return head.encoded(), nil
+var errNotStream = errors.New("lambdalock: the stored result is not a response that can be streamed")
+
+// encode implements exchange. Streams of the user's own are sent with status
+// 200 by the runtime.
+func (r *request) encode(result any, always bool) (doc []byte, body *io.Reader, err error) {
+	if head, body := streamingResponse(result); head != nil {
+		return head.encoded(), body, nil // now, because the handler may change its maps while the body is read
+	}
+	if _, ok := result.(io.Reader); ok && !isNil(result) {
+		switch head, _ := streamingResponse(embedded(result)); {
+		case head != nil:
+			doc = head.encoded()
+		case r.gateway != eventkind.NoGateway:
+			doc = (&response{StatusCode: http.StatusOK}).encoded()
+		}
+		return doc, nil, nil
+	}
+	if !always && r.gateway == eventkind.NoGateway && !r.byValue {
+		return nil, nil, nil
 	}
 	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
+	e := json.NewEncoder(&buf) // as that of the runtime
 	e.SetEscapeHTML(false)
-	err := e.Encode(result)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+	err = e.Encode(result)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil, err
+}
+
+// checkStreams panics if the handler's result is a stream that an option, or
+// the wrapper, cannot handle.
+func (c *config) checkStreams(sig signature) {
+	response := sig.streams() && (sig.result == urlStreamType || sig.result == apiStreamType)
+	switch {
+	case sig.result != nil && c.held.response != nil && reflect.TypeOf(c.held.response).AssignableTo(sig.result):
+		refuseStreamed(c.held.response)
+	case sig.streams() && !response && c.completed.action == replay:
+		refuse("OnCompleted(Replay) cannot store the stream that %s returns: choose Skip or Fail", sig.t)
+	case sig.streams() && !response && !reflect.TypeFor[*stream]().AssignableTo(sig.result):
+		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
+	}
+}
+
+// refuseStreamed panics if Respond was given a stream, which the type of the
+// handler's result may hide.
+func refuseStreamed(response any) {
+	_, ok := response.(io.Reader)
+	if head, _ := streamingResponse(response); head != nil || ok && !isNil(response) {
+		refuse("OnHeld(Respond) cannot return a %T to several callers, because a stream can be read once: use OnError, which makes a new one for each", response)
+	}
+}
+
+// withBody implements exchange.
+func (*request) withBody(doc, body []byte) []byte {
+	var whole response
+	_ = json.Unmarshal(doc, &whole) // it is one
+	whole.Body, whole.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	return whole.encoded()
+}
+
+// decode implements exchange.
+func (*request) decode(stored []byte, result reflect.Type) (reflect.Value, error) {
+	return decode(stored, result)
 }
 
 // decode returns a stored result as a value of the handler's result type.
@@ -42,18 +99,76 @@ func decode(stored []byte, result reflect.Type) (reflect.Value, error) {
 	return v.Elem(), err
 }
 
-// typed returns a result for a callback that takes a T.
-func typed[T any](result any) T {
-	r, _ := result.(T) // a nil interface stays nil
-	return r
+// streamingResponse returns the head of a streaming response, and its body. The
+// head is nil for every other result. A status of 0 stands for 200: the
+// response of a Function URL says so itself, and API Gateway gets none.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/response-transfer-mode-lambda.html
+func streamingResponse(v any) (*response, *io.Reader) {
+	switch s := v.(type) {
+	case *events.LambdaFunctionURLStreamingResponse:
+		if s != nil {
+			status := cmp.Or(s.StatusCode, http.StatusOK)
+			return &response{StatusCode: status, Headers: s.Headers, Cookies: s.Cookies, Streamed: urlStream}, &s.Body
+		}
+	case *events.APIGatewayProxyStreamingResponse:
+		if s != nil {
+			status := cmp.Or(s.StatusCode, http.StatusOK)
+			return &response{StatusCode: status, Headers: s.Headers, MultiValueHeaders: s.MultiValueHeaders, Cookies: s.Cookies, Streamed: apiStream}, &s.Body
+		}
+	}
+	return nil, nil
 }
 
-// reportDropped reports that Replay has no result to return.
-func (r *handlerRun) reportDropped(err error) {
-	o := lock.Observation{Outcome: lock.OutcomeResultDropped, Key: r.key, Err: err}
-	if r.lock != nil {
-		lease, _ := lock.FromContext(r.ctx)
-		o.Key, o.Fence = lease.Key, lease.Fence
+// embedded returns the streaming response that a struct of the user's embeds,
+// or nil.
+func embedded(v any) any {
+	s := reflect.Indirect(reflect.ValueOf(v))
+	if s.Kind() != reflect.Struct {
+		return nil
 	}
-	r.w.report(r.ctx, o)
+	for _, t := range []reflect.Type{urlStreamType, apiStreamType} {
+		switch f, _ := s.Type().FieldByName(t.Elem().Name()); {
+		case !f.Anonymous || len(f.Index) > 1:
+		case f.Type == t:
+			return s.FieldByIndex(f.Index).Interface()
+		case f.Type == t.Elem(): // v is a pointer, because it is a stream
+			return s.FieldByIndex(f.Index).Addr().Interface()
+		}
+	}
+	return nil
+}
+
+// decodeStream returns a stored response as a streaming response for a handler
+// with that result type, or nil if it is to be decoded like any other result.
+func decodeStream(stored []byte, result reflect.Type) (any, error) {
+	var r response
+	err := json.Unmarshal(stored, &r)
+	switch result {
+	case anyType:
+		if err != nil || r.Streamed == notStreamed {
+			return nil, nil
+		}
+	case urlStreamType:
+		r.Streamed = urlStream
+	case apiStreamType:
+		r.Streamed = apiStream
+	}
+	if string(stored) == "null" {
+		return nil, nil
+	}
+	body := []byte(r.Body)
+	if r.IsBase64Encoded && err == nil {
+		body, err = base64.StdEncoding.DecodeString(r.Body)
+	}
+	switch {
+	case err != nil || r.Streamed == notStreamed:
+		return nil, cmp.Or(err, errNotStream)
+	case r.Streamed == apiStream:
+		return &events.APIGatewayProxyStreamingResponse{
+			StatusCode: r.StatusCode, Headers: r.Headers, MultiValueHeaders: r.MultiValueHeaders, Cookies: r.Cookies, Body: bytes.NewReader(body),
+		}, nil
+	}
+	return &events.LambdaFunctionURLStreamingResponse{
+		StatusCode: r.StatusCode, Headers: r.Headers, Cookies: r.Cookies, Body: bytes.NewReader(body),
+	}, nil
 }

@@ -27,7 +27,9 @@ type config struct {
 	failOpen  bool
 	// acrossTenants is set if tenants share their locks.
 	acrossTenants bool
-	http          overHTTP
+	// ask begins the exchange for an event, given the payload and the keys. nil: the
+	// handler has no result
+	ask func(ctx context.Context, payload any, keys func(context.Context) (keySet, error)) (exchange, keySet, error)
 
 	completedIf      func(result any) bool // nil: the default
 	completedIfTakes reflect.Type

@@ -76,10 +76,3 @@ func takesAnyJSON(in reflect.Type) bool {
 func (s *signature) streams() bool {
 	return s.result != nil && s.result.Implements(readerType)
 }
-
-// canWrapStream reports whether the declared type of a streamed result lets its
-// end be seen.
-func (s *signature) canWrapStream() bool {
-	return reflect.TypeFor[*stream]().AssignableTo(s.result) ||
-		s.result == urlStreamType || s.result == apiStreamType
-}

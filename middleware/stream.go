@@ -2,16 +2,10 @@ package middleware
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
-	"reflect"
 	"sync"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -20,7 +14,6 @@ var (
 	errNotStored    = errors.New("lambdalock: only a streaming response of a Function URL or of API Gateway is stored for Replay, no other stream")
 	errNotJudged    = errors.New("lambdalock: RememberFor cannot judge a streamed response before it is read, so it is not stored for Replay")
 	errTooLong      = errors.New("lambdalock: a streamed response is too long to be stored for Replay")
-	errNotStream    = errors.New("lambdalock: the stored result is not a response that can be streamed")
 	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
 	errBodyPanicked = errors.New("lambdalock: the body panicked") // no one sees it, because the panic goes on
 )
@@ -28,6 +21,33 @@ var (
 // longestBody is how much of a streamed body is kept for Replay. Package lock
 // stores no result of that length, so nothing that could be stored is lost.
 const longestBody = 350 << 10
+
+// stream returns what takes the place of the body of a result that the runtime
+// reads after the handler returned. head is the JSON form of what comes before
+// the body.
+func (r *handlerRun) stream(result any, body io.Reader, head []byte, storable bool) *stream {
+	defer func() {
+		if c, ok := body.(io.Closer); ok && !r.streamed { // a callback panicked: a wrapper inside the handler can release its lock
+			_ = c.Close()
+		}
+	}()
+	completes, kept, withheld := r.judge(result, head)
+	s := &stream{body: body, run: *r, completes: completes, measured: keepOpen(r.ctx)}
+	switch {
+	case !kept:
+	case !storable: // the result is declared as an interface: others are refused immediately
+		r.reportDropped(errNotStored)
+	case !completes:
+	case r.w.rememberFor != nil: // the result is declared as an interface: others are refused immediately
+		r.reportDropped(errNotJudged)
+	case withheld != nil:
+		r.reportDropped(withheld)
+	default:
+		s.head = head
+	}
+	r.streamed = true
+	return s
+}
 
 // stream is a streamed result that ends the lock when it ends.
 type stream struct {
@@ -40,143 +60,6 @@ type stream struct {
 	recorded  []byte // what was read of the body
 	measured  func() // ends the totals of the invocation
 	once      sync.Once
-}
-
-// bodyOf returns what the runtime reads after the handler returned v, or nil.
-func bodyOf(v any) io.Reader {
-	if isNil(v) {
-		return nil
-	}
-	if _, body := streamingResponse(v); body != nil && *body != nil {
-		return *body
-	}
-	reader, _ := v.(io.Reader) // a response without a body can be read once, too
-	return reader
-}
-
-// closeBody closes a stream, so that a wrapper inside the handler can release
-// its lock.
-func closeBody(body io.Reader) {
-	if c, ok := body.(io.Closer); ok {
-		_ = c.Close()
-	}
-}
-
-// stream wraps a result that the runtime reads after the handler returned. It
-// reports false for every other result: also for a nil pointer, whatever its
-// methods, because the runtime sends that as the JSON null.
-func (r *handlerRun) stream(result *reflect.Value) bool {
-	v := result.Interface()
-	if isNil(v) {
-		return false
-	}
-	if head, body := streamingResponse(v); head != nil {
-		if *body == nil {
-			return false
-		}
-		doc := head.encoded() // now, because the handler may change its maps while the body is read
-		r.judge(doc)
-		s := &stream{body: *body, run: *r, completes: r.completes(v, doc), measured: keepOpen(r.ctx)}
-		switch {
-		case !s.completes || !r.storesResult():
-		case r.w.rememberFor != nil: // the result is declared as an interface: others are refused immediately
-			r.reportDropped(errNotJudged)
-		case r.withheld(doc) != nil:
-			r.reportDropped(errCookie)
-		default:
-			s.head = doc
-		}
-		*body = s
-	} else if reader, ok := v.(io.Reader); ok {
-		sent := &response{StatusCode: http.StatusOK} // by the runtime
-		if head, _ := streamingResponse(embedded(v)); head != nil {
-			sent = head
-			r.judge(sent.encoded())
-		}
-		if r.storesResult() { // the result is declared as an interface: others are refused immediately
-			r.reportDropped(errNotStored)
-		}
-		s := &stream{body: reader, run: *r, completes: r.completes(v, sent.encoded()), measured: keepOpen(r.ctx)}
-		*result = reflect.ValueOf(s)
-	} else {
-		return false
-	}
-	r.streamed = true
-	return true
-}
-
-// streamingResponse returns the head of a streaming response, and its body. The
-// head is nil for every other result. A status of 0 stands for 200: the
-// response of a Function URL says so itself, and API Gateway gets none.
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/response-transfer-mode-lambda.html
-func streamingResponse(v any) (*response, *io.Reader) {
-	switch s := v.(type) {
-	case *events.LambdaFunctionURLStreamingResponse:
-		if s != nil {
-			status := cmp.Or(s.StatusCode, http.StatusOK)
-			return &response{StatusCode: status, Headers: s.Headers, Cookies: s.Cookies, Streamed: urlStream}, &s.Body
-		}
-	case *events.APIGatewayProxyStreamingResponse:
-		if s != nil {
-			status := cmp.Or(s.StatusCode, http.StatusOK)
-			return &response{StatusCode: status, Headers: s.Headers, MultiValueHeaders: s.MultiValueHeaders, Cookies: s.Cookies, Streamed: apiStream}, &s.Body
-		}
-	}
-	return nil, nil
-}
-
-// embedded returns the streaming response that a struct of the user's embeds,
-// or nil.
-func embedded(v any) any {
-	s := reflect.Indirect(reflect.ValueOf(v))
-	if s.Kind() != reflect.Struct {
-		return nil
-	}
-	for _, t := range []reflect.Type{urlStreamType, apiStreamType} {
-		switch f, _ := s.Type().FieldByName(t.Elem().Name()); {
-		case !f.Anonymous || len(f.Index) > 1:
-		case f.Type == t:
-			return s.FieldByIndex(f.Index).Interface()
-		case f.Type == t.Elem(): // v is a pointer, because it is a stream
-			return s.FieldByIndex(f.Index).Addr().Interface()
-		}
-	}
-	return nil
-}
-
-// decodeStream returns a stored response as a streaming response for a handler
-// with that result type, or nil if it is to be decoded like any other result.
-func decodeStream(stored []byte, result reflect.Type) (any, error) {
-	var r response
-	err := json.Unmarshal(stored, &r)
-	switch result {
-	case anyType:
-		if err != nil || r.Streamed == notStreamed {
-			return nil, nil
-		}
-	case urlStreamType:
-		r.Streamed = urlStream
-	case apiStreamType:
-		r.Streamed = apiStream
-	}
-	if string(stored) == "null" {
-		return nil, nil
-	}
-	body := []byte(r.Body)
-	if r.IsBase64Encoded && err == nil {
-		body, err = base64.StdEncoding.DecodeString(r.Body)
-	}
-	switch {
-	case err != nil || r.Streamed == notStreamed:
-		return nil, cmp.Or(err, errNotStream)
-	case r.Streamed == apiStream:
-		return &events.APIGatewayProxyStreamingResponse{
-			StatusCode: r.StatusCode, Headers: r.Headers, MultiValueHeaders: r.MultiValueHeaders, Cookies: r.Cookies, Body: bytes.NewReader(body),
-		}, nil
-	}
-	return &events.LambdaFunctionURLStreamingResponse{
-		StatusCode: r.StatusCode, Headers: r.Headers, Cookies: r.Cookies, Body: bytes.NewReader(body),
-	}, nil
 }
 
 // Read implements [io.Reader].
@@ -232,10 +115,7 @@ func (s *stream) stored() []byte {
 		s.run.reportDropped(errTooLong)
 		return nil
 	}
-	var whole response
-	_ = json.Unmarshal(s.head, &whole) // it is one
-	whole.Body, whole.IsBase64Encoded = base64.StdEncoding.EncodeToString(s.recorded), true
-	return whole.encoded()
+	return s.run.exchange.withBody(s.head, s.recorded)
 }
 
 // ContentType returns the body's content type, or what the runtime sends for

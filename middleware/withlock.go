@@ -56,6 +56,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		refuse(nilHandler)
 	case lambda.Handler:
 		s.checkRawHandler(h, declared)
+		refuseStreamed(s.held.response)
 		s.refuseLossy(event)
 		s.use(httpOf(event, rawType))
 		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
@@ -65,6 +66,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	if f.IsNil() {
 		refuse(nilHandler)
 	}
+	s.checkStreams(sig)
 	s.checkPolicies(sig)
 	s.refuseLossy(sig.event(event))
 	s.use(httpOf(sig.event(event), sig.result))
