@@ -26,14 +26,14 @@ import (
 // A message whose body is malformed fails alone, with a *lock.NoKeyError that
 // names the field, such as Records[3].body. EachSQSBody panics if B is a
 // pointer or an interface with methods, and like EachSQSMessage.
-func EachSQSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func EachSQSBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], funcOf[B](key), handler, opts))
 }
 
 // EachSNSBody is [EachSQSBody] for SNS, built on [EachSNSRecord] and
 // [keyfuncs.SNSBody]: B is decoded from the message of each record. The record
 // in the context is an events.SNSEventRecord.
-func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SNSEvent) error {
+func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts ...Option) func(context.Context, events.SNSEvent) error {
 	return eachSNS(newBodyBatch(keyfuncs.SNSBody[B], funcOf[B](key), handler, opts))
 }
 
@@ -42,7 +42,7 @@ func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, 
 // each record. The record in the context is an events.KinesisEventRecord. The
 // key has no Order unless keyfuncs.OrderFrom and [RecordKey] add that of the
 // shard.
-func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
+func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }
 
@@ -67,14 +67,14 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	}
 }
 
-func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
+func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler RecordHandler[B], opts []Option) *batch[R] {
 	return batchOf(bodyOpener(lift, key, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
 }
 
 // bodyOpener is the opener of handlers that take what a record carries. lift,
 // a function of package keyfuncs, decodes that for the key, and the handler
 // gets the same value: so key and error are those of lift.
-func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error) opener[R] {
+func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler RecordHandler[B]) opener[R] {
 	if key == nil {
 		refuse(nilKey)
 	}

@@ -31,14 +31,14 @@ const (
 	Skip
 )
 
-type replayPolicy int
-
-// Replay is a [CompletedPolicy] that returns the result of the first run, which
+// Replay is the [CompletedPolicy] that returns the result of the first run, which
 // is stored for as long as the event is the last completed one of its name. If
 // no result is stored, Replay does the same as [Skip], or over HTTP answers
 // with status 409. A key without an Event has no duplicates: every delivery
 // runs, and one warning is logged.
-const Replay replayPolicy = 0
+var Replay CompletedPolicy = replayPolicy{}
+
+type replayPolicy struct{}
 
 // Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
 // wait. It stops earlier if the handler would otherwise have less than 100 ms

@@ -17,6 +17,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
+// RecordHandler handles one record of a batch, or what it carries.
+type RecordHandler[R any] = func(context.Context, R) error
+
 // EachSQSMessage wraps a handler of one SQS message as a handler of batches.
 // Each message runs under the lock of its own key, up to [Concurrency] of them
 // at a time; those of a FIFO message group run in their order. A message that
@@ -36,7 +39,7 @@ import (
 //
 // Source:
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
-func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler RecordHandler[events.SQSMessage], opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBatch(key, handler, opts))
 }
 
@@ -51,7 +54,7 @@ func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent)
 }
 
 // newBatch returns the batch for a handler that takes the record itself.
-func newBatch[R any, K keyfuncs.For[R]](k K, handler func(context.Context, R) error, opts []Option) *batch[R] {
+func newBatch[R any, K keyfuncs.For[R]](k K, handler RecordHandler[R], opts []Option) *batch[R] {
 	key := funcOf[R](k)
 	if key == nil {
 		refuse(nilKey)
@@ -104,7 +107,7 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 //
 // Source:
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
-func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
+func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler RecordHandler[events.KinesisEventRecord], opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBatch(key, handler, opts))
 }
 
@@ -128,7 +131,7 @@ func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, Kine
 // of a batch come from one shard.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
-func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, DynamoDBRecords) (events.DynamoDBEventResponse, error) {
+func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handler RecordHandler[events.DynamoDBEventRecord], opts ...Option) func(context.Context, DynamoDBRecords) (events.DynamoDBEventResponse, error) {
 	b := newBatch(key, handler, opts)
 	src := source[events.DynamoDBEventRecord]{group: func(*events.DynamoDBEventRecord) string { return "shard" }}
 	return func(ctx context.Context, e DynamoDBRecords) (events.DynamoDBEventResponse, error) {
@@ -150,7 +153,7 @@ func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handl
 // The s3:TestEvent, which S3 sends when a notification is set up, is
 // acknowledged with a warning. For an event of another source the handler
 // returns a [*lock.NoKeyError] that names the function for it.
-func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
+func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler RecordHandler[events.S3EventRecord], opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Records) error {
 		ctx, done := b.measure(ctx)
@@ -171,7 +174,7 @@ func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(cont
 
 // EachSNSRecord is [EachS3Record] for messages of SNS topics. Every event
 // without records is an error.
-func EachSNSRecord[K keyfuncs.For[events.SNSEventRecord]](key K, handler func(context.Context, events.SNSEventRecord) error, opts ...Option) func(context.Context, events.SNSEvent) error {
+func EachSNSRecord[K keyfuncs.For[events.SNSEventRecord]](key K, handler RecordHandler[events.SNSEventRecord], opts ...Option) func(context.Context, events.SNSEvent) error {
 	return eachSNS(newBatch(key, handler, opts))
 }
 
@@ -191,7 +194,7 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 // for 7 days unless [Remember] says otherwise.
 //
 // In the consumption mode Queue, use OrderPerName: see docs/SOURCES.md#streams.
-func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
+func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler RecordHandler[events.KafkaRecord], opts ...Option) func(context.Context, events.KafkaEvent) error {
 	b := newBatch(key, handler, opts)
 	partition := func(r *events.KafkaRecord) string { return fmt.Sprintf("%s-%d", r.Topic, r.Partition) }
 	src := source[events.KafkaRecord]{group: partition, place: func(r *events.KafkaRecord, _ int) string {
@@ -210,7 +213,7 @@ func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(con
 // changes are handled in order; [OrderPerName] keeps only that of each
 // document. A completed change is remembered for 24 h unless [Remember] says
 // otherwise.
-func EachDocumentDBRecord[K keyfuncs.For[awsevents.DocumentDBEventRecord]](key K, handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
+func EachDocumentDBRecord[K keyfuncs.For[awsevents.DocumentDBEventRecord]](key K, handler RecordHandler[awsevents.DocumentDBEventRecord], opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
 	b := newBatch(key, handler, opts)
 	src := source[awsevents.DocumentDBEventRecord]{
 		group: func(*awsevents.DocumentDBEventRecord) string { return "stream" },
