@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 )
@@ -35,14 +34,12 @@ func (a *answer) bytes() ([]byte, error) {
 			return r, nil
 		}
 		return json.Marshal(a.response)
-	case replay:
-		return bytes.Clone(a.result), nil // a store in memory keeps these bytes
 	}
 	return []byte("null"), nil
 }
 
 // values returns the answer for a function.
-func (a *answer) values(run *handlerRun, sig signature) []reflect.Value {
+func (a *answer) values(sig signature) []reflect.Value {
 	if a.action == fail && !sig.returnsError {
 		panic(a.err) // the only way left to fail; Lambda reports the error's type as usual
 	}
@@ -56,12 +53,6 @@ func (a *answer) values(run *handlerRun, sig signature) []reflect.Value {
 	case respond:
 		if a.response != nil {
 			out[0] = reflect.ValueOf(a.response)
-		}
-	case replay:
-		if v, err := run.exchange.decode(a.result, sig.result); err == nil {
-			out[0] = v
-		} else {
-			run.reportDropped(err)
 		}
 	}
 	return out

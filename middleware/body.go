@@ -75,12 +75,7 @@ func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key ke
 // a function of package keyfuncs, decodes that for the key, and the handler
 // gets the same value: so key and error are those of lift.
 func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler RecordHandler[B]) opener[R] {
-	if key == nil {
-		refuse(nilKey)
-	}
-	if handler == nil {
-		refuse(nilHandler)
-	}
+	refuseNil(key == nil, handler == nil)
 	checkBody(reflect.TypeFor[R](), reflect.TypeFor[B]())
 	return func(ctx context.Context, r *R) (lock.Key, func(context.Context) error, error) {
 		var body B

@@ -96,49 +96,38 @@ func (d *defaultStore) open(ctx context.Context) (*dynamostore.Store, error) {
 	return d.store, err
 }
 
-// Acquire implements [driver.Store].
-func (d *defaultStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+// send gives a request to the store.
+func send[R any](ctx context.Context, d *defaultStore, method func(*dynamostore.Store, context.Context, R) (driver.Row, bool, error), request R) (driver.Row, bool, error) {
 	s, err := d.open(ctx)
 	if err != nil {
 		return driver.Row{}, false, err
 	}
-	return s.Acquire(ctx, c)
+	return method(s, ctx, request)
+}
+
+// Acquire implements [driver.Store].
+func (d *defaultStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	return send(ctx, d, (*dynamostore.Store).Acquire, c)
 }
 
 // Renew implements [driver.Store].
 func (d *defaultStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	s, err := d.open(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	return s.Renew(ctx, r)
+	return send(ctx, d, (*dynamostore.Store).Renew, r)
 }
 
 // Settle implements [driver.Store].
 func (d *defaultStore) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	s, err := d.open(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	return s.Settle(ctx, t)
+	return send(ctx, d, (*dynamostore.Store).Settle, t)
 }
 
 // Mark implements [driver.Coalescer].
 func (d *defaultStore) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
-	s, err := d.open(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	return s.Mark(ctx, m)
+	return send(ctx, d, (*dynamostore.Store).Mark, m)
 }
 
 // Join implements [driver.Line].
 func (d *defaultStore) Join(ctx context.Context, name string) (driver.Row, bool, error) {
-	s, err := d.open(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	return s.Join(ctx, name)
+	return send(ctx, d, (*dynamostore.Store).Join, name)
 }
 
 // Check implements [driver.Checker].

@@ -20,7 +20,7 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 		defer done()
 		run, instead := begin(ctx, w, key, args, payload(sig, args))
 		if instead != nil {
-			return run.exchange.reply(&run, instead, sig.result).values(&run, sig)
+			return run.exchange.reply(&run, instead, sig.result).values(sig)
 		}
 		defer run.release()
 		if sig.takesContext {

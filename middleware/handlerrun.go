@@ -22,12 +22,10 @@ type exchange interface {
 	encode(result any, always bool) (doc []byte, body *io.Reader, err error)
 	// withBody adds the body to the JSON form of a streamed result.
 	withBody(doc, body []byte) []byte
-	// decode returns a stored result as a value of the handler's result type.
-	decode(stored []byte, result reflect.Type) (reflect.Value, error)
 	// judge says what is to become of a result with that JSON form.
 	judge(doc []byte) verdict
 	// reply returns what the caller gets instead of a, which is what the policies
-	// say. result is the handler's result type.
+	// say; never replay. result is the handler's result type.
 	reply(run *handlerRun, a *answer, result reflect.Type) *answer
 }
 
@@ -172,11 +170,7 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 // latest runs work as [lock.Locker.Latest] does.
 func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
 	if keyErr != nil {
-		run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
-		if instead != nil {
-			return instead.failure()
-		}
-		return work(run.ctx)
+		return w.locked(ctx, key, keyErr, work)
 	}
 	ran := false
 	err := w.locker.Latest(ctx, key, func(ctx context.Context) error {

@@ -29,12 +29,7 @@ import (
 // The store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
 // Storage are. Latest panics with [OnHeld], [FailOpen] and [AcrossTenants].
 func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error, opts ...Option) func(context.Context, E) error {
-	if key == nil {
-		refuse(nilKey)
-	}
-	if handler == nil {
-		refuse(nilHandler)
-	}
+	refuseNil(key == nil, handler == nil)
 	event := reflect.TypeFor[E]()
 	s := newSettings(event, opts)
 	s.refuseEach()

@@ -56,12 +56,7 @@ func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent)
 // newBatch returns the batch for a handler that takes the record itself.
 func newBatch[R any, K keyfuncs.For[R]](k K, handler RecordHandler[R], opts []Option) *batch[R] {
 	key := funcOf[R](k)
-	if key == nil {
-		refuse(nilKey)
-	}
-	if handler == nil {
-		refuse(nilHandler)
-	}
+	refuseNil(key == nil, handler == nil)
 	return batchOf(whole(key, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
 }
 

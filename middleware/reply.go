@@ -40,8 +40,11 @@ func (r *request) infer(doc []byte) {
 func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer {
 	r.infer(a.result)
 	overHTTP := r.gateway != eventkind.NoGateway
-	if overHTTP && run.w.replays(a) {
+	switch {
+	case overHTTP && run.w.replays(a):
 		a = r.replayed(run, a, result)
+	case a.action == replay:
+		return respondJSON(run, a.result, result, nil) // or the zero result
 	}
 	if other := run.onError(a); other != a || !overHTTP || !r.responds {
 		return other

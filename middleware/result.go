@@ -35,11 +35,8 @@ func (r *request) encode(result any, always bool) (doc []byte, body *io.Reader, 
 	if !always && r.gateway == eventkind.NoGateway && !r.byValue {
 		return nil, nil, nil
 	}
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf) // as that of the runtime
-	e.SetEscapeHTML(false)
-	err = e.Encode(result)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil, err
+	doc, err = marshal(result)
+	return doc, nil, err
 }
 
 // checkStreams panics if the handler's result is a stream that an option, or
@@ -71,11 +68,6 @@ func (*request) withBody(doc, body []byte) []byte {
 	_ = json.Unmarshal(doc, &whole) // it is one
 	whole.Body, whole.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	return whole.encoded()
-}
-
-// decode implements exchange.
-func (*request) decode(stored []byte, result reflect.Type) (reflect.Value, error) {
-	return decode(stored, result)
 }
 
 // decode returns a stored result as a value of the handler's result type.

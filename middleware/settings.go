@@ -91,6 +91,15 @@ func refuse(format string, args ...any) {
 	panic("lambdalock: " + fmt.Sprintf(format, args...))
 }
 
+func refuseNil(key, handler bool) {
+	if key {
+		refuse(nilKey)
+	}
+	if handler {
+		refuse(nilHandler)
+	}
+}
+
 // isNil reports whether v is nil or a nil pointer.
 func isNil(v any) bool {
 	if v == nil {

@@ -137,14 +137,21 @@ func (s *stream) MarshalJSON() ([]byte, error) {
 			s.end(errBodyPanicked)
 		}
 	}()
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false) // the runtime's encoder escapes if it was told to
-	err := e.Encode(s.body)
+	doc, err := marshal(s.body)
 	panicked = false
-	if err != nil || bytes.HasPrefix(buf.Bytes(), []byte("{}")) {
+	if err != nil || bytes.HasPrefix(doc, []byte("{}")) {
 		return nil, errNotJSON
 	}
 	s.end(io.EOF)
-	return buf.Bytes(), nil
+	return doc, nil
+}
+
+// marshal returns the JSON form of a result as the runtime's encoder does,
+// which escapes only if it was told to.
+func marshal(result any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	err := e.Encode(result)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }

@@ -34,7 +34,11 @@ func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 }
 
 // forSeveral makes a wrapper acquire all keys.
-func forSeveral(s *settings) { s.acquire = acquireAll }
+func forSeveral(s *settings) {
+	s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
+		return l.AcquireAll(ctx, keys.all...)
+	}
+}
 
 // setOf returns the set of all. The key that stands for the event is the first
 // one that has an Event, because such an event has duplicates.
@@ -46,8 +50,4 @@ func setOf(all []lock.Key) keySet {
 		}
 	}
 	return s
-}
-
-func acquireAll(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
-	return l.AcquireAll(ctx, keys.all...)
 }
