@@ -15,10 +15,20 @@ import (
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
-// A handler answers over HTTP if the type of its event or of its result says
-// so: by itself, or because it is defined as, points to or embeds a type of
-// aws-lambda-go that does. If the types leave it open, the payload of each
-// invocation decides, or else the status in its result.
+// Whether a handler answers over HTTP, by the types of its event and result:
+// the first row that fits counts. A request or a response is a type of
+// aws-lambda-go, or is defined as one, points to one or embeds one. Any JSON is
+// any, a map or bytes. By payload, or status: that of each invocation decides.
+//
+//	event                         result               over HTTP
+//	any                           none                 no
+//	request                       any                  yes, as its gateway
+//	any                           response             yes, as its gateway
+//	any JSON, or keeps a request  any JSON, or status  by payload, or status
+//	another event of AWS          any JSON, or status  no
+//	the user's own                status               yes, as format 2.0
+//	the user's own                any JSON             by status
+//	any                           any other            no
 
 var (
 	anyType       = reflect.TypeFor[any]()
@@ -122,41 +132,34 @@ func holdsResponse(result reflect.Type) bool {
 
 // use takes the defaults for handlers that answer over HTTP, and panics if an
 // option does not fit them.
-func (s *config) use(h overHTTP) {
-	s.ask = h.ask
-	if h.unreadable && (s.completedIf == nil || !s.completed.chosen || s.completed.action == replay) {
+func (c *config) use(h overHTTP) {
+	c.ask = h.ask
+	held, err := json.Marshal(c.held.response)
+	if h.unreadable && (c.completedIf == nil || !c.completed.chosen || c.completed.action == replay) {
 		refuse("the handler's result has a status that cannot be read back from its JSON form, so its responses can be neither judged nor replayed: return a response type of aws-lambda-go, give yours a field StatusCode int `json:\"statusCode\"` or an UnmarshalJSON, or declare the result as any; or choose with CompletedIf and OnCompleted(Fail)")
 	}
-	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && s.held.action == respond && isNull(s.held.response) {
+	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && c.held.action == respond && string(held) == "null" {
 		refuse("OnHeld(Respond(nil)) would answer an HTTP request without a status, which the gateway answers with an error: pass a response with status 409 for example, or leave the option out")
 	}
 	if h.gateway == eventkind.NoGateway {
 		return
 	}
-	if s.engine.CompleteWithin == 0 {
-		s.engine.CompleteWithin = 5 * time.Second
+	if c.engine.CompleteWithin == 0 {
+		c.engine.CompleteWithin = 5 * time.Second
 	}
 	if !h.responds {
 		return
 	}
 	const empty = "would answer an HTTP request with an empty response, which the client gets as an error or as a success"
-	if s.held.action == skip {
+	if c.held.action == skip {
 		refuse("OnHeld(Skip) %s: leave it out to answer with status 409, or choose Fail, Wait or Respond", empty)
 	}
-	if s.completed.chosen && s.completed.action == skip {
+	if c.completed.chosen && c.completed.action == skip {
 		refuse("OnCompleted(Skip) %s: leave it out to replay the first response, or choose Fail", empty)
 	}
-	if s.held.action == respond {
-		if b, err := json.Marshal(s.held.response); err == nil && statusOf(b, h.gateway) == 0 {
-			refuse("OnHeld(Respond) was given a response without a status, which the gateway answers with an error: set its StatusCode, for example to 409")
-		}
+	if c.held.action == respond && err == nil && statusOf(held, h.gateway) == 0 {
+		refuse("OnHeld(Respond) was given a response without a status, which the gateway answers with an error: set its StatusCode, for example to 409")
 	}
-}
-
-// isNull reports whether a response is the JSON null, like a nil map.
-func isNull(response any) bool {
-	b, err := json.Marshal(response)
-	return err == nil && string(b) == "null"
 }
 
 // gatewayOf returns the gateway of one invocation. payload is what the handler

@@ -31,11 +31,11 @@ const (
 	Skip
 )
 
-// Replay is the [CompletedPolicy] that returns the result of the first run, which
-// is stored for as long as the event is the last completed one of its name. If
-// no result is stored, Replay does the same as [Skip], or over HTTP answers
-// with status 409. A key without an Event has no duplicates: every delivery
-// runs, and one warning is logged.
+// Replay is the [CompletedPolicy] that returns the result of the first run,
+// which is stored for as long as the event is the last completed one of its
+// name. If no result is stored, Replay does the same as [Skip], or over HTTP
+// answers with status 409. A key without an Event has no duplicates: every
+// delivery runs, and one warning is logged.
 var Replay CompletedPolicy = replayPolicy{}
 
 type replayPolicy struct{}

@@ -41,7 +41,7 @@ func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer
 	r.infer(a.result)
 	overHTTP := r.gateway != eventkind.NoGateway
 	switch {
-	case overHTTP && run.w.replays(a):
+	case overHTTP && errors.Is(a.err, lock.ErrCompleted) && (!run.w.completed.chosen || run.w.completed.action == replay):
 		a = r.replayed(run, a, result)
 	case a.action == replay:
 		return respondJSON(run, a.result, result, nil) // or the zero result
@@ -56,12 +56,6 @@ func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer
 		return r.respond(run, newResponse(r.gateway, http.StatusNoContent, nil, ""), result, nil)
 	}
 	return a
-}
-
-// replays reports whether a is the answer to a completed request whose first
-// response is to be replayed, which is the default over HTTP.
-func (w *wrapper) replays(a *answer) bool {
-	return errors.Is(a.err, lock.ErrCompleted) && (!w.completed.chosen || w.completed.action == replay)
 }
 
 // failsByChoice reports whether OnHeld(Fail) or OnCompleted(Fail) asks for this

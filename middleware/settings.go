@@ -25,10 +25,10 @@ type config struct {
 	onHeld    bool // OnHeld was given
 	completed policy
 	failOpen  bool
-	// acrossTenants is set if tenants share their locks.
-	acrossTenants bool
-	// ask begins the exchange for an event, given the payload and the keys. nil: the
-	// handler has no result
+
+	acrossTenants bool // tenants share their locks
+	// ask begins the exchange for an event, of which keys computes the keys. It is
+	// nil for handlers of records, which have no result.
 	ask func(ctx context.Context, payload any, keys func(context.Context) (keySet, error)) (exchange, keySet, error)
 
 	completedIf      func(result any) bool // nil: the default
