@@ -113,6 +113,8 @@ func TestBatchFIFO(t *testing.T) {
 		}
 		if f.count(middleware.OutcomeHandlerFailed) != 1 || f.count(middleware.OutcomeNotBegun) != 1 {
 			t.Errorf("observed %q, want one failure, and the rest in one report", f.outcomes())
+		} else if err := f.of(middleware.OutcomeNotBegun)[0].Err; !strings.Contains(err.Error(), "2 of 7 records") {
+			t.Errorf("%v, want that it tells 2 of 7", err)
 		}
 		// When the whole batch comes again, the completed messages are skipped.
 		runs.began = nil
