@@ -24,8 +24,8 @@ const (
 	// gives up. That of a record of a batch gives up immediately, because the batch
 	// tries again.
 	claimPatience = 2
-	// longestBackOff of a record of a batch is short, because the batch claims nothing
-	// else meanwhile.
+	// longestBackOff of a record of a batch is short, because the batch claims
+	// nothing else meanwhile.
 	longestBackOff = 2 * time.Second
 )
 
