@@ -17,11 +17,12 @@ import (
 // nil: acknowledge the event, although it is not completed. All who share a
 // name do the same work.
 //
-// Every key needs an Event. The holder's own event, delivered again, meets a
-// [*HeldError], and so does one that comes during the last run or a cooldown,
-// or meets a holder without Latest. The last run begins when less time is left
-// than three runs take, and after 15 minutes at the latest; a Locker whose runs
-// take more than half of the time serves no others.
+// Every key needs an Event, and should have no Order: a stale event is refused
+// without a run. The holder's own event, delivered again, meets a [*HeldError],
+// and so does one that comes during the last run or a cooldown, or meets a
+// holder without Latest. The last run begins when less time is left than three
+// runs take, and after 15 minutes at the latest; a Locker whose runs take more
+// than half of the time serves no others.
 //
 // After any error, let the source deliver the event again: others may rely on
 // it, and are lost if it is. If work has to run once more and no time is left,

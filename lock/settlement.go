@@ -10,9 +10,10 @@ import (
 )
 
 // Complete marks the event and its order as completed and releases the name, in
-// one write. It retries for [Options.CompleteWithin] or, if that is zero, until
-// shortly before the deadline of the context given to Acquire; without a
-// deadline within 90 minutes, until the lease ends, and for at least 2 s.
+// one write; a key that has neither is only released. It retries for
+// [Options.CompleteWithin] or, if that is zero, until shortly before the
+// deadline of the context given to Acquire; without a deadline within 90
+// minutes, until the lease ends, and for at least 2 s.
 //
 // After an error the name stays held until its lease ends, because a release
 // would let a duplicate run: keep the work's result and report the error. A
@@ -49,8 +50,9 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 }
 
 // Release releases the name without completing the event, so that a later
-// delivery runs. After an error the name is free once its lease ends. After
-// Complete it does nothing and returns what Complete returned.
+// delivery runs. It does so after the lock's context has ended, too. After an
+// error the name is free once its lease ends. After Complete it does nothing
+// and returns what Complete returned.
 func (l *Lock) Release() error {
 	if l.set != nil {
 		return l.set.release(true)

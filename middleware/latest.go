@@ -15,10 +15,11 @@ import (
 // docs/GUIDE.md#latest. [OnlyLatest] does the same for records of a batch.
 //
 // All handlers that share a name must do the same work, every key needs an
-// Event and none an Order, and the function's timeout should fit three runs. An
-// event that cannot be acknowledged fails with a *lock.HeldError: another
-// delivery of the holder's own event, one that comes during the holder's last
-// run, and one that meets a [HoldAtLeast] or a holder without Latest.
+// Event, and the function's timeout should fit three runs. Leave out an Order:
+// the handler does not run for a stale event. An event that cannot be
+// acknowledged fails with a *lock.HeldError: another delivery of the holder's
+// own event, one that comes during the holder's last run, and one that meets a
+// [HoldAtLeast] or a holder without Latest.
 //
 // If the handler has to run once more and no time is left, the event fails with
 // a *lock.DeadlineError, and if it cannot be completed, with another error: it
@@ -26,8 +27,8 @@ import (
 // if a handler fails with [Permanent] while others rely on its event, or may,
 // it fails like any other.
 //
-// The store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
-// Storage are. Latest panics with [OnHeld], [FailOpen] and [AcrossTenants].
+// The store must be a driver.Coalescer, as all stores are but a quorum of Redis
+// servers. Latest panics with [OnHeld], [FailOpen] and [AcrossTenants].
 func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error, opts ...Option) func(context.Context, E) error {
 	refuseNil(key == nil, handler == nil)
 	event := reflect.TypeFor[E]()

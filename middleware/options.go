@@ -154,7 +154,8 @@ func HoldAtLeast(d time.Duration) Option {
 // 24 h otherwise, longer than Lambda repeats an asynchronous invocation and as
 // long as a stream keeps its records by default. Set it if the source keeps
 // them longer, or if the handler takes messages of SQS or Kafka as a type of
-// your own, which does not tell the source.
+// your own, which does not tell the source, as in a wrapper inside
+// [EachSQSBody].
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
