@@ -124,7 +124,8 @@ func TestFenceAcrossMajorities(t *testing.T) { // F24
 }
 
 // TestCooldownWhoseAnswerIsLost ends a lease for a cooldown through one node,
-// and again through that and another one: together they are a majority.
+// and again through that and another one: together they are a majority. The
+// third learns the same cooldown.
 func TestCooldownWhoseAnswerIsLost(t *testing.T) { // F4
 	t.Parallel()
 	q := newQuorum(t, 3)
@@ -143,6 +144,9 @@ func TestCooldownWhoseAnswerIsLost(t *testing.T) { // F4
 	q.only(0, 1, 2)
 	if row, ok, err := q.Acquire(t.Context(), redistest.Claim("n")); ok || err != nil || !row.Cooling() {
 		t.Errorf("a claim in the cooldown: %+v, applied %v, error %v", row, ok, err)
+	}
+	if owner := q.owner(2, "n"); owner != end.CooldownToken { // the claim has cleared it
+		t.Errorf("the server that missed the end is held by %q, want %q", owner, end.CooldownToken)
 	}
 }
 
