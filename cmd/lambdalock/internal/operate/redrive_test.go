@@ -102,8 +102,10 @@ func TestRedriveRefusesFlags(t *testing.T) {
 		}
 	}
 	for _, c := range []Redrive{
-		{Hide: time.Second}, {Hide: 12 * time.Hour},
-		{Hide: time.Minute, jsonFlag: jsonFlag{true}, DryRun: true}, {Hide: time.Minute, jsonFlag: jsonFlag{true}, confirmation: confirmation{Yes: true}},
+		{Hide: time.Second},
+		{Hide: 12 * time.Hour},
+		{Hide: time.Minute, jsonFlag: jsonFlag{true}, DryRun: true},
+		{Hide: time.Minute, jsonFlag: jsonFlag{true}, confirmation: confirmation{Yes: true}},
 	} {
 		if _, err := c.judge(); err != nil {
 			t.Errorf("%+v: %v", c, err)
