@@ -211,6 +211,15 @@ func (f *fixture) mustAbandon(c *driver.Claim) {
 	}
 }
 
+// answered returns the answer to a request, which must not fail.
+func (f *fixture) answered(row driver.Row, ok bool, err error) (driver.Row, bool) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return row, ok
+}
+
 // No request changes a row that a later version of this library has written.
 func newerFormat(f *fixture) { // F41
 	if f.MakeNewer == nil {
@@ -235,6 +244,20 @@ func newerFormat(f *fixture) { // F41
 		"abandon": func(f *fixture, _ *driver.Claim) (driver.Row, bool) { return f.abandon(f.claim("gives up")) },
 		"abandon by the owner": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
 			return f.abandon(owner)
+		},
+		"join": func(f *fixture, _ *driver.Claim) (driver.Row, bool) {
+			line, ok := f.store.(driver.Line)
+			if !ok {
+				f.Skip("the store is not a driver.Line")
+			}
+			return f.answered(line.Join(f.Context(), f.name))
+		},
+		"mark": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
+			coalescer, ok := f.store.(driver.Coalescer)
+			if !ok {
+				f.Skip("the store is not a driver.Coalescer")
+			}
+			return f.answered(coalescer.Mark(f.Context(), &driver.Mark{Name: f.name, Token: owner.Token, Stamp: owner.Stamp}))
 		},
 	} {
 		f.run(name, func(f *fixture) {
