@@ -70,6 +70,18 @@ func (h *hold) check() error {
 	return nil
 }
 
+// remember returns Options.Remember, or its default.
+func (h *hold) remember() time.Duration {
+	if chosen := h.locker.opts.Remember; chosen > 0 {
+		return chosen
+	}
+	longest := DefaultRemember
+	for outer := h.outer; outer != nil; outer = outer.outer {
+		longest = max(longest, outer.locker.opts.Remember)
+	}
+	return longest
+}
+
 // lostAt returns when the work must have ended if the lease is not renewed.
 func (h *hold) lostAt() time.Time { return time.UnixMicro(h.until.Load()).Add(-h.timing.margin) }
 

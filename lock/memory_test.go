@@ -299,6 +299,44 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 	}
 }
 
+// TestRememberOfNested shows that a lock remembers as long as the one around it
+// unless it says otherwise: the source of both may deliver the event again.
+func TestRememberOfNested(t *testing.T) { // P5
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct{ outer, inner, want time.Duration }{
+		"as around it":       {4 * day, 0, 4 * day},
+		"as it says":         {4 * day, time.Hour, time.Hour},
+		"longer than it":     {time.Hour, 0, day},
+		"as usual":           {0, 0, day},
+		"with two around it": {7 * day, 0, 7 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				inner := f.locker(lock.Options{Remember: c.inner})
+				work := func(ctx context.Context) error { return inner.Do(ctx, event("e1"), nothing) }
+				if name == "with two around it" {
+					inside := work
+					work = func(ctx context.Context) error {
+						return f.locker(lock.Options{}).Do(ctx, lock.Key{Name: "between"}, inside)
+					}
+				}
+				expect.Must(t, f.locker(lock.Options{Remember: c.outer}).Do(t.Context(), lock.Key{Name: "around"}, work))
+				time.Sleep(c.want)
+				if err := inner.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
+					t.Errorf("after %v: %v", c.want, err)
+				}
+				time.Sleep(time.Millisecond)
+				if err := inner.Do(t.Context(), event("e1"), nothing); err != nil {
+					t.Errorf("later: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestRememberOfCompletion completes events that are remembered for other times
 // than Options.Remember says.
 func TestRememberOfCompletion(t *testing.T) {

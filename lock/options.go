@@ -64,8 +64,9 @@ type Options struct {
 	// completed Order is refused for as long after the last use of the name. It
 	// should be longer than the source can take to deliver the event again. Zero:
 	// 24 h, longer than Lambda repeats an asynchronous invocation and as long as a
-	// stream keeps its records by default. SQS and Kafka keep messages longer:
-	// package middleware has defaults for them.
+	// stream keeps its records by default; or, if that is longer, as long as a lock
+	// around this one remembers, because both are for what one source delivers. SQS
+	// and Kafka keep messages longer: package middleware has defaults for them.
 	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 	// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 	Remember time.Duration
@@ -103,9 +104,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err := o.check(); err != nil {
 		return o, err
-	}
-	if o.Remember == 0 {
-		o.Remember = DefaultRemember
 	}
 	if o.RememberEvents == 0 {
 		o.RememberEvents = defaultRememberEvents
