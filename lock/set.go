@@ -30,12 +30,12 @@ func (s *set) complete(c Completion) error {
 	return s.outcome
 }
 
-// release releases every name, the last one first.
-func (s *set) release(cool bool) error {
+// release releases every name, the last one first; see Lock.release.
+func (s *set) release(began bool) error {
 	reversed := slices.Clone(s.locks)
 	slices.Reverse(reversed)
 	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
-		tell, _ := l.release(limit, cool)
+		tell, _ := l.release(limit, began)
 		return tell
 	})
 	return s.outcome
