@@ -283,6 +283,7 @@ func TestOwedRunOfAHeartbeat(t *testing.T) { // F16
 				}
 				h.run <- nil
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if err := context.Cause(h.context); err != nil || h.runs != 2 {
 					t.Fatalf("run %d ended with %v", h.runs, err)
 				}
