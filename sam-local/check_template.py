@@ -37,8 +37,6 @@ EXTRA = {
     "Nested": {"sqs:SendMessage"},
     "Limit": {"sqs:SendMessage"},
     "Several": {"sqs:SendMessage"},
-    "StepFunctions": set(),
-    "Callback": {"sqs:SendMessage"},
     "Fenced": {"dynamodb:UpdateItem", "s3:PutObject", "sqs:SendMessage"},
     "Mutex": set(),
 }
@@ -56,11 +54,10 @@ def need(condition, message):
 
 
 def transform(template):
-    """Returns the template as plain CloudFormation. The translator requires code and state
-    machines in S3, where sam deploy puts them."""
+    """Returns the template as plain CloudFormation. The translator requires code in S3, where
+    sam deploy puts it."""
     template = copy.deepcopy(template)
     template["Globals"]["Function"]["CodeUri"] = "s3://bucket/key"
-    template["Resources"]["OrderWorkflow"]["Properties"]["DefinitionUri"] = "s3://bucket/key"
     session = boto3.Session(region_name="us-east-1")
     return Translator({}, Parser(), boto_session=session).translate(template, {"Architecture": "arm64"})
 
