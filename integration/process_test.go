@@ -22,7 +22,7 @@ func TestKilledHolder(t *testing.T) {
 	inEach(t, func(t *testing.T, _ backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
-		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 8 * time.Second}}) // Grace leaves six for its first request
 		var held heldLine
 		holder.read(&held)
 		expect.Must(t, holder.cmd.Process.Kill())
@@ -53,9 +53,9 @@ func TestStoppedHolder(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
-		// Grace leaves three seconds: the first claim on a server of objects, which is
-		// checked first, and a renewal fit in also if each request takes 40 ms.
-		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 5 * time.Second}})
+		// Grace leaves seven seconds: the first claim on a server of objects, which is
+		// checked first, and a renewal fit in also on a busy machine.
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 9 * time.Second}})
 		var held, renewed heldLine
 		holder.read(&held)
 		holder.read(&renewed) // it is alive, and its heartbeat works
@@ -90,7 +90,7 @@ func TestShortLease(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
-		first := expect.Value(newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key))(t)
+		first := expect.Value(newLocker(t, store, lock.Options{Lease: lock.FixedLease(5 * time.Second)}).Acquire(t.Context(), key))(t)
 		<-first.Context().Done()
 		if left := time.Until(first.Lease().Until); left <= 0 {
 			t.Errorf("the context ended %v after the lease", -left)

@@ -295,8 +295,10 @@ func TestGivesUp(t *testing.T) {
 		"one of two can be sent": {refuses: func(operation, body string) bool {
 			return operation == "SendMessageBatch" && strings.ContainsAny(body, "13579")
 		}, left: 20, sent: 10},
-		"ten cannot be deleted": {completed: 20, refuses: func(operation, _ string) bool { return operation == "DeleteMessageBatch" },
-			err: "gave up after 10 failures, the last one: not deleted, so it is still in the dead-letter queue", left: 30, deletions: 1},
+		"ten cannot be deleted": {
+			completed: 20, refuses: func(operation, _ string) bool { return operation == "DeleteMessageBatch" },
+			err: "gave up after 10 failures, the last one: not deleted, so it is still in the dead-letter queue", left: 30, deletions: 1,
+		},
 		"no answer to a deletion": {completed: 5, fault: func(operation string, applied bool) error {
 			if operation == "DeleteMessageBatch" && !applied {
 				return errors.New("connection reset by peer")
