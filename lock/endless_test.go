@@ -127,14 +127,15 @@ func TestRunsThatTakeMostOfTheTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode     lock.LeaseMode
 		deadline time.Duration // zero: none
+		takes    time.Duration // a run: a little too much for two
 	}{
-		"of an invocation":   {lock.UntilDeadline(), 30 * time.Second},
-		"of a fixed lease":   {lock.FixedLease(32 * time.Second), 10 * time.Minute},
-		"without a deadline": {lock.FixedLease(32 * time.Second), 0},
+		"of an invocation":   {lock.UntilDeadline(), 30 * time.Second, 14600 * time.Millisecond},
+		"of a fixed lease":   {lock.FixedLease(32 * time.Second), 10 * time.Minute, 15500 * time.Millisecond},
+		"without a deadline": {lock.FixedLease(32 * time.Second), 0, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { runsThatTakeMostOfTheTime(t, c.mode, c.deadline) })
+			synctest.Test(t, func(t *testing.T) { runsThatTakeMostOfTheTime(t, c.mode, c.deadline, c.takes) })
 		})
 	}
 }
@@ -162,10 +163,10 @@ func TestRunsLongerThanAHeartbeatsLease(t *testing.T) {
 	})
 }
 
-func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline time.Duration) {
+func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline, takes time.Duration) {
 	f := newFixture(t)
 	l := f.locker(lock.Options{Lease: mode})
-	takes, n := 20*time.Second, 0
+	n := 0
 	deliver := func(id string) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		if deadline > 0 {
@@ -197,7 +198,7 @@ func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline time.
 
 // TestFailedRunIsOwed shows that the error of a run that failed is hidden if
 // others rely on it or may, because it may say that the event need not come
-// again. The name is free.
+// again. The name is free after its cooldown.
 func TestFailedRunIsOwed(t *testing.T) { // F7
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -217,7 +218,9 @@ func TestFailedRunIsOwed(t *testing.T) { // F7
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(aMinute)
+				cools := aMinute
+				cools.HoldAtLeast = 20 * time.Second
+				l := f.locker(cools)
 				h := hold(t, l, "e1")
 				for i := range c.marks {
 					mustCoalesce(t, l, fmt.Sprint("other ", i))
@@ -236,6 +239,10 @@ func TestFailedRunIsOwed(t *testing.T) { // F7
 					return
 				}
 				f.wantOutcomes(lock.OutcomeReleased)
+				if f.row().Cooldown == "" {
+					t.Error("the name is free without a cooldown")
+				}
+				time.Sleep(cools.HoldAtLeast + time.Millisecond)
 				f.wantFree("after the failure")
 			})
 		})

@@ -412,7 +412,8 @@ func TestMarkWithoutAnswer(t *testing.T) { // F7
 }
 
 // TestMarkAfterATroubledClaim shows that what became of the claim's requests
-// counts neither as trouble of the mark nor in its error.
+// counts neither as trouble of the mark nor in its error, and is not forgotten:
+// no late copy of the claim owns the name.
 func TestMarkAfterATroubledClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -420,7 +421,7 @@ func TestMarkAfterATroubledClaim(t *testing.T) {
 		denied      bool
 	}{
 		"both are throttled once": {fault.Throttle, fault.Throttle, false},
-		"no answer, then denied":  {fault.DropBefore, fault.Deny, true},
+		"no answer, then denied":  {fault.HangThenApply, fault.Deny, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -436,6 +437,8 @@ func TestMarkAfterATroubledClaim(t *testing.T) {
 					t.Errorf("coalesced: %v, %v", ok, err)
 				}
 				_ = holder.ends(errWork)
+				f.faulty.Apply()
+				f.wantFree("after the holder and the claim")
 			})
 		})
 	}
@@ -482,6 +485,7 @@ func TestLatestRefuses(t *testing.T) {
 	}{
 		"needs a store":   {struct{ driver.Store }{memstore.New()}, event("e1"), nothing},
 		"every key needs": {memstore.New(), resource, nothing},
+		"from the events": {memstore.New(), lock.Key{Name: "resource", Order: "1"}, nothing},
 		"transaction": {memstore.New(), event("e1"), func(ctx context.Context) error {
 			held, _ := driver.FromContext(ctx)
 			return held.CompleteWith(ctx, nil, held.Store().Settle)
