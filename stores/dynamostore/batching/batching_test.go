@@ -3,6 +3,7 @@ package batching_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,11 +27,12 @@ import (
 )
 
 // TestOtherRequests shows that what is neither a claim nor a release passes
-// unchanged, also in a batch, and if it is not the store's.
+// unchanged, also in a batch, and if it is not the store's; and so does a
+// release with a large memory.
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, f *fixture) {
-		claims := claimsOf("name", 2)
+		claims := claimsOf("name", 3)
 		f.mustAcquire(t, claims...)
 		f.take()
 		expect.Must(t, f.store.Check(t.Context()))
@@ -49,8 +51,19 @@ func TestOtherRequests(t *testing.T) {
 			}
 			expect.Value(batching.Client(clientOf(f)).UpdateItem(ctx, in))(t)
 		}
-		company(t.Context(), renew, renew, foreign, foreign)
-		if got, want := f.take(), []string{"DescribeEndpoints", "GetItem", "Scan", "UpdateItem", "UpdateItem", "UpdateItem", "UpdateItem"}; !slices.Equal(got, want) {
+		large := func(c *driver.Claim) func(context.Context) { // which the others would wait for
+			memory := &driver.Memory{}
+			for i := range 200 {
+				memory.Completed = append(memory.Completed, driver.CompletedEvent{Event: fmt.Sprintf("e:%0100d", i), Until: c.Until})
+			}
+			return func(ctx context.Context) {
+				_, _, err := f.store.Settle(ctx, &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter})
+				expect.Must(t, err)
+			}
+		}
+		company(t.Context(), renew, renew, foreign, foreign, large(claims[1]), large(claims[2]))
+		want := append([]string{"DescribeEndpoints", "GetItem", "Scan"}, slices.Repeat([]string{"UpdateItem"}, 6)...)
+		if got := f.take(); !slices.Equal(got, want) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
 	})
@@ -141,7 +154,8 @@ func TestCompanyWaitsForNobody(t *testing.T) {
 }
 
 // TestKnownNames shows which requests the claims of names take: those with a
-// row that the process does not know one more, and others none.
+// row that the process does not know, or has not used for long, one more, and
+// others none, also if they are refused.
 func TestKnownNames(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, f *fixture) {
@@ -157,12 +171,27 @@ func TestKnownNames(t *testing.T) {
 		if got := requests(f.store); len(got) != 3 || !strings.HasPrefix(got[1], "UPDATE") {
 			t.Errorf("known names: %q", got)
 		}
-		other := storeOf(f)
+		client := batching.Client(clientOf(f))
+		other := dynamostore.New(client, table)
 		if got := requests(other); len(got) != 6 || !strings.HasPrefix(got[1], "INSERT") || !strings.HasPrefix(got[4], "UPDATE") {
 			t.Errorf("names of another process: %q", got)
 		}
 		if got := requests(other); len(got) != 3 || !strings.HasPrefix(got[1], "UPDATE") {
 			t.Errorf("known names of another process: %q", got)
+		}
+		batching.Learn(client, "more", batching.MaxKnown)
+		if got := requests(other); len(got) != 3 {
+			t.Errorf("after many other names: %q", got)
+		}
+		batching.Learn(client, "others", 2*batching.MaxKnown)
+		if got := requests(other); len(got) != 6 {
+			t.Errorf("after so many that these are forgotten: %q", got)
+		}
+		for _, c := range claims {
+			c.Token = "another"
+		}
+		if _ = f.acquire(t.Context(), claims...); len(f.take()) != 3 {
+			t.Error("a refusal takes a request more")
 		}
 	})
 }

@@ -127,7 +127,11 @@ func TestRequestErrors(t *testing.T) {
 					}
 				}
 				f.OnRequest(nil)
+				f.take()
 				f.mustAcquire(t, claims...) // whatever has become of them
+				if got := f.take(); slices.Contains(got, "UpdateItem") {
+					t.Errorf("then sent %q, want nothing alone", got)
+				}
 			})
 		})
 	}
