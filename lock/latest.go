@@ -85,20 +85,18 @@ func (s *series) acquire() error {
 	if t := turnOf(a.ctx); t != nil && t.Serves {
 		a.floor = clock.Wall(a.clock).Truncate(time.Microsecond).Add(a.locker.opts.Grace) // as the stamp of a mark
 	}
-	for range coalescePatience {
+	for asked := 0; ; asked++ {
 		granted, err := a.try()
 		if granted || err != nil {
 			return err
+		}
+		if asked == coalescePatience {
+			return a.heldError(nil)
 		}
 		if err := s.coalesce(store); err != nil {
 			return err
 		}
 	}
-	granted, err := a.try()
-	if granted || err != nil {
-		return err
-	}
-	return a.heldError(nil)
 }
 
 // coalesce asks the holder, which refused the claim, for one more run. It

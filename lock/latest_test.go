@@ -319,6 +319,19 @@ func TestMarkOfADeadHolder(t *testing.T) { // F19
 	})
 }
 
+// claimLate claims the name for e2 in vain, so that faulty.Apply applies a copy
+// of the claim that was never given up.
+func (f *fixture) claimLate(l locker) {
+	f.t.Helper()
+	f.faulty.Always(fault.Acquire, fault.HangThenApply)
+	f.faulty.Always(fault.Release, fault.DropBefore)
+	if err := l.Latest(f.t.Context(), event("e2"), nothing); !isStoreError(err) {
+		f.t.Fatal(err)
+	}
+	f.faulty.Always(fault.Acquire, fault.None)
+	f.faulty.Always(fault.Release, fault.None)
+}
+
 // TestLateClaimOfACoalescedEvent plays a delivery that died before its claim
 // arrived, and whose event was then coalesced: the claim must not own the name,
 // because nobody would run for those who rely on it.
@@ -327,13 +340,7 @@ func TestLateClaimOfACoalescedEvent(t *testing.T) { // F3
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		dead := skewed(f.locker(aMinute), lock.DefaultGrace-time.Millisecond)
-		f.faulty.Always(fault.Acquire, fault.HangThenApply)
-		f.faulty.Always(fault.Release, fault.DropBefore)
-		if err := dead.Latest(t.Context(), event("e2"), nothing); !isStoreError(err) {
-			t.Fatal(err)
-		}
-		f.faulty.Always(fault.Acquire, fault.None)
-		f.faulty.Always(fault.Release, fault.None)
+		f.claimLate(dead)
 		l := f.locker(aMinute)
 		holder := hold(t, l, "e1")
 		mustCoalesce(t, l, "e2")
@@ -354,13 +361,7 @@ func TestLateClaimOfItsOwnMark(t *testing.T) { // F3, F58
 		f := newFixture(t)
 		holder := hold(t, f.locker(aMinute), "e1")
 		p := skewed(f.locker(aMinute), time.Minute)
-		f.faulty.Always(fault.Acquire, fault.HangThenApply)
-		f.faulty.Always(fault.Release, fault.DropBefore)
-		if err := p.Latest(t.Context(), event("e2"), nothing); !isStoreError(err) {
-			t.Fatal(err)
-		}
-		f.faulty.Always(fault.Acquire, fault.None)
-		f.faulty.Always(fault.Release, fault.None)
+		f.claimLate(p)
 		p.clock.Step(-time.Minute)
 		mustCoalesce(t, p, "e2")
 		_ = holder.ends(errWork)

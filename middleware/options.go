@@ -152,10 +152,10 @@ func HoldAtLeast(d time.Duration) Option {
 // than the source can take to deliver the event again. Default, and zero: 4
 // days for SQS and 7 days for Kafka, which keep messages that long by default;
 // 24 h otherwise, longer than Lambda repeats an asynchronous invocation and as
-// long as a stream keeps its records by default; and inside another wrapper at
-// least as long as that one. Set it if the source keeps them longer, or if the
-// handler takes events of SQS or Kafka as a type of your own, which does not
-// tell the source.
+// long as a stream keeps its records by default, or as long as the wrapper
+// around this one if that is longer. Set it if the source keeps them longer, or
+// if the handler takes events of SQS or Kafka as a type of your own, which does
+// not tell the source.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
