@@ -134,7 +134,7 @@ func (r *recorder) acquire(id int, c *driver.Claim) modelOutput {
 	in := modelInput{op: opAcquire, name: c.Name, token: c.Token, now: c.Now.UnixMicro(), stamp: c.Stamp.UnixMicro(), until: c.Until.UnixMicro()}
 	return r.do(id, in, func(ctx context.Context) (driver.Row, bool, error) {
 		row, ok, err := r.store.Acquire(ctx, c)
-		if ok && row.Previous != "" {
+		if ok && row.Previous.Holder != "" {
 			r.count("took over")
 		}
 		return row, ok, err

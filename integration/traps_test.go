@@ -281,8 +281,8 @@ func (f *trap) lateHolder() { // F3, F20, F21
 		f.advance(trapLease + 2*time.Second)
 		second := f.claim("second")
 		row := f.wants(true, "take over")(f.acquire(second))
-		if row.Previous != "first" || row.Fence <= fence {
-			f.Errorf("%s: took over from %q with fence %d after %d", what, row.Previous, row.Fence, fence)
+		if row.Previous.Holder != "first" || row.Fence <= fence {
+			f.Errorf("%s: took over from %q with fence %d after %d", what, row.Previous.Holder, row.Fence, fence)
 		}
 		before := f.row()
 		f.deliverLate()

@@ -16,7 +16,7 @@ func (a *acquisition) report(err error) {
 		a.observe(OutcomeRequeued, err)
 	case err != nil:
 		a.observe(outcomeOf(err), err)
-	case a.row.Previous != "":
+	case a.row.Previous.Holder != "":
 		a.observe(OutcomeTakenOver, nil)
 	default:
 		a.observe(OutcomeAcquired, nil)
@@ -33,7 +33,7 @@ func (a *acquisition) observe(outcome Outcome, err error) {
 	}
 	switch outcome {
 	case OutcomeTakenOver:
-		o.Holder = a.row.Previous
+		o.Holder = a.row.Previous.Holder
 	case OutcomeHeld, OutcomeCoalesced:
 		var held *HeldError
 		o.Holder, o.Duplicate = a.row.Holder, errors.As(err, &held) && held.Duplicate

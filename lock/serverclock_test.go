@@ -79,7 +79,7 @@ func (s *serverClock) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 	row.Take(c, s.now())
 	row.end = s.now().Add(c.Until.Sub(c.Now))
 	granted := row.Row
-	row.Previous = ""
+	row.Previous = driver.InterruptedEvent{}
 	return granted, true, nil
 }
 

@@ -24,6 +24,10 @@ type Claim struct {
 	Until       time.Time // end of the lease
 	DeleteAfter time.Time // the row's new DeleteAfter
 	Place       int64     // of the claimant in the [Line]; zero if it has none
+	// InterruptedFor is how long the event counts as interrupted after the end of
+	// the lease if the owner dies, in whole milliseconds. Zero: it does not. It is
+	// zero without an Event, and unless the store is a [Coalescer].
+	InterruptedFor time.Duration
 	// TakesMarks is whether the claimant will look at marks. It is false unless the
 	// store is a [Coalescer].
 	TakesMarks bool

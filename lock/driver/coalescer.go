@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Coalescer is a [Store] that can mark a row for its owner: those who are
-// refused ask the owner for one more run, and the owner's settlement is refused
-// while it has not seen all marks.
+// Coalescer is a [Store] whose rows keep what others leave there for an owner.
+// Those who are refused leave marks: they ask the owner for one more run, and
+// the owner's settlement is refused while it has not seen all marks. An owner
+// that dies leaves its event: see [Memory].
 type Coalescer interface {
 	// Mark adds a mark if the token is still the owner and takes marks, or closes
 	// the row for marks, as [Row.Mark] does. A copy of the request adds another

@@ -2,7 +2,9 @@ package driver_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,17 +197,18 @@ func TestConformance(t *testing.T) {
 // earlier copy does not lower it.
 func TestTake(t *testing.T) { // F14, F56
 	t.Parallel()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	now, none := noon, driver.InterruptedEvent{}
 	for name, c := range map[string]struct {
 		row      driver.Row
 		fence    int64
-		previous string
+		previous driver.InterruptedEvent
 	}{
-		"new":                      {driver.Row{}, now.UnixMicro(), ""},
-		"earlier":                  {driver.Row{Fence: 7, Holder: "dead", Token: "other"}, now.UnixMicro(), "dead"},
-		"by a clock that is ahead": {driver.Row{Fence: now.UnixMicro()}, now.UnixMicro() + 1, ""},
-		"its own copy":             {driver.Row{Fence: now.UnixMicro(), Token: "t", Holder: "h"}, now.UnixMicro(), ""},
-		"its own copy, ahead":      {driver.Row{Fence: now.UnixMicro() + 9, Token: "t", Holder: "h"}, now.UnixMicro() + 9, ""},
+		"new":                      {driver.Row{}, now.UnixMicro(), none},
+		"earlier":                  {driver.Row{Fence: 7, Holder: "dead", Token: "other", Event: "x", Payload: "y", Stamp: now.Add(-9)}, now.UnixMicro(), driver.InterruptedEvent{Holder: "dead", Event: "x", Payload: "y", Since: now.Add(-9)}},
+		"after a cooldown":         {driver.Row{Fence: 7, Token: "cooldown", Cooldown: "dead", Stamp: now.Add(-9)}, now.UnixMicro(), none},
+		"by a clock that is ahead": {driver.Row{Fence: now.UnixMicro()}, now.UnixMicro() + 1, none},
+		"its own copy":             {driver.Row{Fence: now.UnixMicro(), Token: "t", Holder: "h"}, now.UnixMicro(), none},
+		"its own copy, ahead":      {driver.Row{Fence: now.UnixMicro() + 9, Token: "t", Holder: "h", Event: "e"}, now.UnixMicro() + 9, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,5 +220,85 @@ func TestTake(t *testing.T) { // F14, F56
 				t.Errorf("got %+v, want %+v", c.row, want)
 			}
 		})
+	}
+}
+
+// TestInterrupted shows which owner leaves its event in the row, until when, and
+// that none is there twice or after its time.
+func TestInterrupted(t *testing.T) { // F19
+	t.Parallel()
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	old := driver.InterruptedEvent{Event: "e0", Holder: "older", Since: ago(time.Hour), Until: noon}
+	dead := driver.Row{
+		Token: "dead", Event: "e1", Payload: "p", Holder: "holder", Stamp: ago(time.Minute), Until: ago(time.Second), InterruptedFor: time.Minute,
+		Memory: driver.Memory{Interrupted: []driver.InterruptedEvent{old}},
+	}
+	left := driver.InterruptedEvent{Event: "e1", Payload: "p", Holder: "holder", Since: ago(time.Minute), Until: ago(time.Second).Add(time.Minute)}
+	with := func(change func(*driver.Row)) driver.Row {
+		row := dead
+		change(&row)
+		return row
+	}
+	for name, c := range map[string]struct {
+		row  driver.Row
+		want []driver.InterruptedEvent
+	}{
+		"dead":              {dead, []driver.InterruptedEvent{old, left}},
+		"dead, not to keep": {with(func(r *driver.Row) { r.InterruptedFor = 0 }), []driver.InterruptedEvent{old}},
+		"its own copy":      {with(func(r *driver.Row) { r.Token = "t" }), []driver.InterruptedEvent{old}},
+		"free":              {with(func(r *driver.Row) { r.Token, r.Holder, r.InterruptedFor = "", "", 0 }), []driver.InterruptedEvent{old}},
+		"again": {with(func(r *driver.Row) {
+			r.Memory.Interrupted = []driver.InterruptedEvent{{Event: "e1", Until: noon.Add(time.Hour)}, old}
+		}), []driver.InterruptedEvent{old, left}},
+		"an older one is over": {with(func(r *driver.Row) {
+			r.Memory.Interrupted = []driver.InterruptedEvent{{Event: "e0", Until: noon.Add(-1)}}
+		}), []driver.InterruptedEvent{left}},
+		"over":                     {with(func(r *driver.Row) { r.InterruptedFor = time.Second - time.Millisecond }), []driver.InterruptedEvent{old}},
+		"to its last moment":       {with(func(r *driver.Row) { r.InterruptedFor = time.Second }), []driver.InterruptedEvent{old, {Event: "e1", Payload: "p", Holder: "holder", Since: ago(time.Minute), Until: noon}}},
+		"in whole milliseconds":    {with(func(r *driver.Row) { r.Until = r.Until.Add(999 * time.Microsecond) }), []driver.InterruptedEvent{old, left}},
+		"one more than fit in all": {with(func(r *driver.Row) { r.Memory.Interrupted = many("older", 128) }), append(many("older", 128)[1:], left)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := slices.Clone(c.row.Memory.Interrupted)
+			row := c.row
+			row.Take(&driver.Claim{Token: "t", Event: "e2", Now: noon, Stamp: noon, Until: noon.Add(1), InterruptedFor: time.Hour}, noon)
+			if !reflect.DeepEqual(row.Memory.Interrupted, c.want) || row.InterruptedFor != time.Hour {
+				t.Errorf("got %+v\nwant %+v", row.Memory.Interrupted, c.want)
+			}
+			if !reflect.DeepEqual(c.row.Memory.Interrupted, before) {
+				t.Error("a slice that another row may share has changed")
+			}
+			if !row.Settle(&driver.Settlement{Token: "t"}) || row.InterruptedFor != 0 || !reflect.DeepEqual(row.Memory.Interrupted, c.want) {
+				t.Errorf("after a release: %+v", row)
+			}
+		})
+	}
+}
+
+// many returns so many events that are interrupted.
+func many(event string, n int) (all []driver.InterruptedEvent) {
+	for i := range n {
+		all = append(all, driver.InterruptedEvent{Event: fmt.Sprint(event, i), Until: noon.Add(time.Hour)})
+	}
+	return all
+}
+
+func TestFindInterrupted(t *testing.T) {
+	t.Parallel()
+	m := driver.Memory{Interrupted: []driver.InterruptedEvent{{Event: "e1", Until: noon}, {Event: "e2", Until: noon.Add(time.Hour)}}}
+	for name, c := range map[string]struct {
+		event string
+		now   time.Time
+		want  bool
+	}{
+		"there":       {"e2", noon, true},
+		"last moment": {"e1", noon, true},
+		"over":        {"e1", noon.Add(1), false},
+		"unknown":     {"e3", noon, false},
+	} {
+		if got := m.FindInterrupted(c.event, c.now); (got != nil) != c.want || got != nil && got.Event != c.event {
+			t.Errorf("%s: got %+v", name, got)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *tinyStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 	}
 	row.Take(c, c.Stamp)
 	stored := row
-	stored.Previous = ""
+	stored.Previous = driver.InterruptedEvent{}
 	s.rows[c.Name] = stored
 	return row, true, nil
 }

@@ -18,9 +18,11 @@ type Row struct {
 	// Cooldown is the token whose settlement has begun the cooldown of the name,
 	// while [Settlement.CooldownToken] owns it. Empty in every other Row.
 	Cooldown string
-	// Previous describes the dead holder whose name this Acquire took over. It is
-	// empty in every other Row.
-	Previous string
+	// InterruptedFor is that of the owner's claim; zero if the name is free.
+	InterruptedFor time.Duration
+	// Previous is the run of the dead owner whose name this Acquire took over,
+	// without an Until. It is the zero value in every other Row.
+	Previous InterruptedEvent
 	// Marks is how often others have asked an owner for one more run since an event
 	// was last completed. -1: it takes no more; see [Mark]. The next owner inherits
 	// those of one that died or failed.
@@ -93,18 +95,37 @@ func (r *Row) Judge(c *Claim) Verdict {
 // fence that was given before, even if the store has lost the row or has an
 // older state of it again. It is always above the fence of r, whatever the
 // clocks show. If the claim meets its own earlier copy, it never falls.
+//
+// The event of a dead owner becomes one of the interrupted events of the row,
+// if [Row.Leaves] says so.
 func (r *Row) Take(c *Claim, now time.Time) {
-	r.Previous = r.Holder
 	next := r.Fence + 1
-	if r.Token == c.Token {
-		r.Previous, next = "", r.Fence
+	switch {
+	case r.Holder == "": // no owner, or only its cooldown
+		r.Previous = InterruptedEvent{}
+	case r.Token == c.Token:
+		r.Previous, next = InterruptedEvent{}, r.Fence
+	default:
+		r.Previous = InterruptedEvent{Event: r.Event, Payload: r.Payload, Holder: r.Holder, Since: r.Stamp}
+	}
+	if r.Leaves(c) {
+		e := r.Previous
+		e.Until = r.Until.Add(r.InterruptedFor).Truncate(time.Millisecond)
+		r.Memory.Interrupt(e, c.Now)
 	}
 	r.Fence = max(next, now.UnixMicro())
+	r.InterruptedFor = c.InterruptedFor
 	r.Token, r.Event, r.Payload, r.Holder, r.Cooldown, r.TakesMarks = c.Token, c.Event, c.Payload, c.Holder, "", c.TakesMarks
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 	if c.Place > 0 {
 		r.Served = c.Place
 	}
+}
+
+// Leaves reports whether the owner, which is dead if c is granted the row,
+// leaves its event there as an interrupted one.
+func (r *Row) Leaves(c *Claim) bool {
+	return r.Token != "" && r.Token != c.Token && r.InterruptedFor > 0
 }
 
 // Join gives out the next place in line, and reports whether it did: only while
@@ -149,7 +170,7 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.Cooldown, r.TakesMarks = "", s.Until, "", "", "", "", false
+		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.Cooldown, r.TakesMarks, r.InterruptedFor = "", s.Until, "", "", "", "", false, 0
 		if !s.Until.IsZero() {
 			r.Token, r.Cooldown = s.CooldownToken, s.Token
 		}

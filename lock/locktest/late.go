@@ -103,8 +103,8 @@ func earlierRoundIsGranted(f *fixture) { // F1, F3
 	if ok && f.Advance == nil && !row.Until.Equal(second.Until) {
 		f.Errorf("lease until %v, want %v", row.Until, second.Until)
 	}
-	if row.Previous != "" {
-		f.Errorf("the claim took over from itself: %q", row.Previous)
+	if row.Previous.Holder != "" {
+		f.Errorf("the claim took over from itself: %q", row.Previous.Holder)
 	}
 	f.mustRelease(second, nil)
 	f.mustRefuse(first)
@@ -190,8 +190,8 @@ func abandonHeldByDeadOwner(f *fixture) { // F2, F19, F44
 	mine := f.claim("never answered")
 	f.abandon(mine)
 	f.mustRefuse(mine)
-	if row := f.mustAcquire(f.claim("next")); row.Previous != "dead" {
-		f.Errorf("took over from %q, want dead", row.Previous)
+	if row := f.mustAcquire(f.claim("next")); row.Previous.Holder != "dead" {
+		f.Errorf("took over from %q, want dead", row.Previous.Holder)
 	}
 }
 
@@ -300,7 +300,7 @@ func cooldown(f *fixture) { // F3, F4
 	}
 	f.mustRefuse(f.eventClaim("duplicate", "e1"))
 	f.advance(lease)
-	if row := f.mustAcquire(f.claim("next")); row.Previous != "" || row.Cooling() || !row.Memory.Has("e1", f.now) {
+	if row := f.mustAcquire(f.claim("next")); row.Previous.Holder != "" || row.Cooling() || !row.Memory.Has("e1", f.now) {
 		f.Errorf("the row after the cooldown is %+v", row)
 	}
 }

@@ -31,7 +31,8 @@ type Harness struct {
 	// tests do not run in parallel. Nil means that the store judges by the times in
 	// the requests.
 	Advance func(d time.Duration)
-	// NoDetail means that a refusal returns a row that is Untold.
+	// NoDetail means that a refusal returns a row that is Untold. It skips the test
+	// of interrupted events, which such a store cannot keep.
 	NoDetail bool
 	// Majority means that the store keeps several copies of each row, and decides
 	// by most of them. It skips the comparison with the rules of [driver.Row] on
@@ -80,6 +81,7 @@ func Run(t *testing.T, h Harness) {
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
 		"cooldown":                      cooldown,
 		"marks":                         marks,
+		"interrupted events":            interruptedEvents,
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,
 		"memory can shrink":             memoryCanShrink,

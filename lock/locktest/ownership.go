@@ -13,7 +13,7 @@ import (
 func acquire(f *fixture) {
 	c := f.eventClaim("first", "e1")
 	row := f.mustAcquire(c)
-	if row.Token != c.Token || row.Holder != "first" || row.Event != "e1" || row.Previous != "" {
+	if row.Token != c.Token || row.Holder != "first" || row.Event != "e1" || row.Previous.Holder != "" {
 		f.Errorf("the acquired row %+v does not describe the claim", row)
 	}
 	if !f.NoFence && row.Fence <= 0 {
@@ -63,15 +63,15 @@ func takeover(f *fixture) { // F19
 	f.advance(lease + time.Second)
 	second := f.claim("second")
 	row := f.mustAcquire(second)
-	if row.Previous != "first" || row.Holder != "second" {
+	if row.Previous.Holder != "first" || row.Holder != "second" {
 		f.Errorf("the row after the takeover is %+v, want previous holder first", row)
 	}
 	if !f.NoFence && row.Fence <= before.Fence {
 		f.Errorf("fence went from %d to %d", before.Fence, row.Fence)
 	}
 	f.mustRelease(second, nil)
-	if row := f.mustAcquire(f.claim("third")); row.Previous != "" {
-		f.Errorf("the previous holder is %q after a release, want none", row.Previous)
+	if row := f.mustAcquire(f.claim("third")); row.Previous.Holder != "" {
+		f.Errorf("the previous holder is %q after a release, want none", row.Previous.Holder)
 	}
 }
 

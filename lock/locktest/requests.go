@@ -140,6 +140,9 @@ func (r *requests) claim(keep time.Time) *driver.Claim {
 	if _, ok := r.c.store.(driver.Coalescer); ok {
 		c.TakesMarks = r.IntN(2) == 0
 	}
+	if c.Event != "" && r.c.keepsInterrupted() && r.IntN(2) == 0 {
+		c.InterruptedFor = r.units(r.IntN(6))
+	}
 	if c.Event != "" {
 		c.Payload = r.pick("", "p", "q")
 	}
@@ -152,6 +155,12 @@ func (r *requests) memory(token string) *driver.Memory {
 	for _, e := range []string{"e", "f", "g"} {
 		if r.IntN(2) == 0 {
 			m.Completed = append(m.Completed, driver.CompletedEvent{Event: e, Payload: r.pick("", "p", "q"), Until: now.Add(r.units(r.IntN(6)))})
+		}
+	}
+	if r.IntN(2) == 0 {
+		m.Interrupted = slices.Clone(r.c.row.Memory.Interrupted)
+		if n := len(m.Interrupted); n > 0 && r.IntN(2) == 0 {
+			m.Interrupted = m.Interrupted[1:]
 		}
 	}
 	if n := len(m.Completed); n > 0 && r.IntN(2) == 0 {

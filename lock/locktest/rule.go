@@ -3,6 +3,7 @@ package locktest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -101,9 +102,10 @@ func (r *rules) take(q *driver.Claim, at time.Time) (driver.Row, bool) {
 		return r.told(row, q.Now, at), true // a copy must not extend the lease
 	}
 	r.begin(own, row.Until.Equal(q.Until), at.Add(q.Until.Sub(q.Now)))
+	r.row.Until = row.Until // of a dead owner, as the claimant sees it
 	r.row.Take(q, q.Stamp)
 	row = r.row
-	r.row.Previous = ""
+	r.row.Previous = driver.InterruptedEvent{}
 	return row, true
 }
 
@@ -228,7 +230,8 @@ func (c *comparison) same(got, want *driver.Row) bool {
 	if !c.sameFence(got, want) || want.Token != "" && !c.sameUntil(got.Until, want.Until) {
 		return false
 	}
-	return reflect.DeepEqual(plain(*got), plain(*want))
+	near := func(a, b driver.InterruptedEvent) bool { return c.sameUntil(a.Until, b.Until) }
+	return slices.EqualFunc(got.Memory.Interrupted, want.Memory.Interrupted, near) && reflect.DeepEqual(plain(*got), plain(*want))
 }
 
 func (c *comparison) sameUntil(got, want time.Time) bool {
@@ -263,6 +266,13 @@ func plain(r driver.Row) driver.Row {
 		completed = append(completed, e)
 	}
 	r.Memory.Completed = completed
+	var interrupted []driver.InterruptedEvent
+	for _, e := range r.Memory.Interrupted {
+		e.Since, e.Until = e.Since.UTC(), time.Time{}
+		interrupted = append(interrupted, e)
+	}
+	r.Memory.Interrupted = interrupted
+	r.Previous.Since = r.Previous.Since.UTC()
 	if len(r.Memory.Result.Body) == 0 {
 		r.Memory.Result.Body = nil
 	}

@@ -47,6 +47,9 @@ func everyRequest(f *fixture) { // F1, F3, F4, F5, F21, F44
 					if q.claim != nil && !coalescer {
 						q.claim.TakesMarks = false
 					}
+					if q.claim != nil && !f.keepsInterrupted() {
+						q.claim.InterruptedFor = 0
+					}
 				}
 				for _, s := range w {
 					if s == tick {
@@ -127,7 +130,7 @@ func stateOf(r *rules, now int) string {
 	if row.Token == "" {
 		end = time.Time{}
 	}
-	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Cooldown, row.Marks, row.TakesMarks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed)
+	return fmt.Sprint(now, end.UnixMicro(), row.Token, row.Cooldown, row.Marks, row.TakesMarks, row.Stamp.UnixMicro(), row.Until.UnixMicro(), row.Event, row.Memory.HighestOrder, row.Memory.Completed, row.InterruptedFor, row.Memory.Interrupted)
 }
 
 // scope returns the requests of two owners at a few moments from began.
@@ -147,9 +150,12 @@ func scope(began time.Time, name string, clocked bool) []request {
 			return at(n)
 		}
 		for n := range ticks {
-			for _, k := range []struct{ event, order string }{{"", ""}, {"e", ""}, {"", "1"}, {"f", "2"}} {
+			for _, k := range []struct {
+				event, order string
+				interrupted  time.Duration
+			}{{"", "", 0}, {"e", "", 0}, {"", "1", 0}, {"f", "2", 4 * unit}} {
 				all = append(all, request{claim: &driver.Claim{
-					Name: name, Token: token, Holder: "h", Event: k.event, Order: k.order,
+					Name: name, Token: token, Holder: "h", Event: k.event, Order: k.order, InterruptedFor: k.interrupted,
 					Now: wall(n), Stamp: at(n), Until: wall(n + 1).Add(half), DeleteAfter: keep, TakesMarks: token == "b",
 				}})
 			}

@@ -48,7 +48,7 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 // withMemory returns the update of a release that also replaces the memory, and
 // adds its values to v. It removes what the memory lacks.
 func withMemory(m *driver.Memory, release, removal string, v values) (setting, removing string) {
-	set, remove := make([]string, 0, 6), make([]string, 0, 6)
+	set, remove := make([]string, 0, 7), make([]string, 0, 7)
 	set, remove = append(set, release), append(remove, removal, "marks")
 	newest := ""
 	if n := len(m.Completed); n > 0 {
@@ -63,6 +63,12 @@ func withMemory(m *driver.Memory, release, removal string, v values) (setting, r
 		set = append(set, "payloads = :payloads")
 	} else {
 		remove = append(remove, "payloads")
+	}
+	if len(m.Interrupted) > 0 {
+		v[":interrupted"] = interruptedValue(m.Interrupted)
+		set = append(set, "interrupted = :interrupted")
+	} else {
+		remove = append(remove, "interrupted")
 	}
 	if m.HighestOrder != "" {
 		v[":order"] = text(m.HighestOrder)
@@ -81,16 +87,20 @@ func withMemory(m *driver.Memory, release, removal string, v values) (setting, r
 	return strings.Join(set, ", "), strings.Join(remove, ", ")
 }
 
-// places is how many decimals of a number in the map tell an event's place in
-// the order of completion, because a map has no order of its own.
+// places is how many decimals of a number in a map tell an event's place in the
+// order of the list, because a map has no order of its own.
 const places = 5
 
 func completedValue(events []driver.CompletedEvent) types.AttributeValue {
 	m := make(values, len(events))
 	for i, c := range events {
-		m[c.Event] = &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", c.Until.UnixMilli(), places, i)}
+		m[c.Event] = placed(c.Until, i)
 	}
 	return &types.AttributeValueMemberM{Value: m}
+}
+
+func placed(until time.Time, place int) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", until.UnixMilli(), places, place)}
 }
 
 // payloadsValue returns the digests of the payloads by event, or nil if there
@@ -110,6 +120,30 @@ func payloadsValue(events []driver.CompletedEvent) types.AttributeValue {
 		return nil
 	}
 	return &types.AttributeValueMemberM{Value: m}
+}
+
+// interruptedValue returns interrupted events by event.
+func interruptedValue(events []driver.InterruptedEvent) types.AttributeValue {
+	m := make(values, len(events))
+	for i, e := range events {
+		entry := values{"holder": text(e.Holder), "since": text(timestamp(e.Since)), "until": placed(e.Until, i)}
+		if e.Payload != "" {
+			entry["payload"] = text(e.Payload)
+		}
+		m[e.Event] = &types.AttributeValueMemberM{Value: entry}
+	}
+	return &types.AttributeValueMemberM{Value: m}
+}
+
+func parseInterrupted(interrupted types.AttributeValue) []driver.InterruptedEvent {
+	return inPlace(interrupted, func(event string, v types.AttributeValue) (driver.InterruptedEvent, types.AttributeValue) {
+		m, ok := v.(*types.AttributeValueMemberM)
+		if !ok {
+			return driver.InterruptedEvent{}, nil
+		}
+		since, _ := time.Parse(layout, str(m.Value, "since")) // it only tells people
+		return driver.InterruptedEvent{Event: event, Payload: str(m.Value, "payload"), Holder: str(m.Value, "holder"), Since: since}, m.Value["until"]
+	}, func(e *driver.InterruptedEvent, until time.Time) { e.Until = until })
 }
 
 // parse reads a row. It returns the zero Row if there is no item, or an item
@@ -155,42 +189,56 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 	}
 	row.TakesMarks = whole(item, "takesMarks") != 0
 	row.Line, row.Served = whole(item, "line"), whole(item, "served")
+	row.InterruptedFor = time.Duration(whole(item, "interruptedFor")) * time.Millisecond
 	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
+	row.Memory.Interrupted = parseInterrupted(item["interrupted"])
 	return row, nil
 }
 
 func parseCompleted(completed, payloads types.AttributeValue) []driver.CompletedEvent {
-	m, ok := completed.(*types.AttributeValueMemberM)
-	if !ok || len(m.Value) == 0 {
-		return nil
-	}
 	var payloadOf values
 	if p, ok := payloads.(*types.AttributeValueMemberM); ok {
 		payloadOf = p.Value
 	}
+	return inPlace(completed, func(event string, v types.AttributeValue) (driver.CompletedEvent, types.AttributeValue) {
+		return driver.CompletedEvent{Event: event, Payload: str(payloadOf, event)}, v
+	}, func(e *driver.CompletedEvent, until time.Time) { e.Until = until })
+}
+
+// inPlace returns the events of a map in the order that [placed] gave them.
+// parse returns one event and its number.
+func inPlace[E any](list types.AttributeValue, parse func(event string, v types.AttributeValue) (E, types.AttributeValue), setUntil func(*E, time.Time)) []E {
+	m, ok := list.(*types.AttributeValueMemberM)
+	if !ok || len(m.Value) == 0 {
+		return nil
+	}
 	type entry struct {
-		driver.CompletedEvent
+		event E
+		until time.Time
 		place string
 	}
 	entries := make([]entry, 0, len(m.Value))
 	for event, v := range m.Value {
+		e, v := parse(event, v)
 		n, ok := v.(*types.AttributeValueMemberN)
 		if !ok {
 			continue
 		}
 		until, place, _ := strings.Cut(n.Value, ".")
 		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
-			entries = append(entries, entry{driver.CompletedEvent{Event: event, Payload: str(payloadOf, event), Until: time.UnixMilli(ms)}, place})
+			at := time.UnixMilli(ms)
+			setUntil(&e, at)
+			entries = append(entries, entry{e, at, place})
 		}
 	}
 	// Decimals compare as text, even without the trailing zeros that the server
 	// drops.
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(strings.Compare(a.place, b.place), a.Until.Compare(b.Until))
+		return cmp.Or(strings.Compare(a.place, b.place), a.until.Compare(b.until))
 	})
-	events := make([]driver.CompletedEvent, len(entries))
+	events := make([]E, len(entries))
 	for i, e := range entries {
-		events[i] = e.CompletedEvent
+		events[i] = e.event
 	}
 	return events
 }

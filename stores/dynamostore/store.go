@@ -49,13 +49,14 @@ const (
 	readable  = expression.Readable
 	below     = "(attribute_not_exists(stamp) OR stamp < :stamp)"
 	acquireIf = readable + " AND (" +
-		"((attribute_not_exists(ownerToken) OR heldUntil < :now) AND " + below + ") " +
-		"OR (ownerToken = :token AND heldUntil <= :until AND stamp <= :stamp))"
-	notCompleted        = " AND (attribute_not_exists(completed.#event) OR completed.#event < :millis)"
-	notStale            = " AND (attribute_not_exists(highestOrder) OR highestOrder < :order)"
-	acquireEventIf      = acquireIf + notCompleted
-	acquireOrderIf      = acquireIf + notStale
-	acquireEventOrderIf = acquireEventIf + notStale
+		"((attribute_not_exists(ownerToken) OR (heldUntil < :now AND attribute_not_exists(interruptedFor))) AND " + below + ") " +
+		"OR " + ownCopy + ")"
+	ownCopy = "(ownerToken = :token AND heldUntil <= :until AND stamp <= :stamp)"
+	// carryIf is the condition of a claim that takes over from a dead owner with an
+	// event to keep.
+	carryIf      = readable + " AND ((ownerToken = :dead AND heldUntil < :now AND " + below + ") OR " + ownCopy + ")"
+	notCompleted = " AND (attribute_not_exists(completed.#event) OR completed.#event < :millis)"
+	notStale     = " AND (attribute_not_exists(highestOrder) OR highestOrder < :order)"
 
 	ifOwner       = expression.Owner
 	renewUpdate   = "SET heldUntil = :until, deleteAfter = :deleteAfter"
@@ -69,7 +70,7 @@ const (
 
 	removeOwner = "REMOVE ownerToken, heldUntil, cooldown, " + work
 	removeWork  = "REMOVE " + work
-	work        = "holder, event, payload, takesMarks"
+	work        = "holder, event, payload, takesMarks, interruptedFor"
 
 	markUpdate      = "SET marks = if_not_exists(marks, :none) + :one"
 	markIf          = ifOwner + " AND (attribute_not_exists(marks) OR marks >= :none)"
@@ -82,33 +83,52 @@ const (
 	joinIf     = readable + " AND attribute_exists(ownerToken)"
 )
 
-// Acquire implements [driver.Store]. It asks for the row as it was before:
-// Acquire knows what it wrote, and only the old row has the holder that died.
+// acquireIfs and carryIfs are the conditions of claims, by whether they have an
+// event (1), and an order (2).
+var (
+	acquireIfs = [...]string{acquireIf, acquireIf + notCompleted, acquireIf + notStale, acquireIf + notCompleted + notStale}
+	carryIfs   = [...]string{carryIf, carryIf + notCompleted, carryIf + notStale, carryIf + notCompleted + notStale}
+)
+
+// Acquire implements [driver.Store]. An expression cannot keep the event of a
+// dead owner beside those of earlier ones, so a dead owner whose event is to be
+// kept refuses the claim, and a second request takes over from that owner only.
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	row, ok, err := s.acquire(ctx, c, nil)
+	if !ok && err == nil && row.Leaves(c) && row.Judge(c) == driver.Granted {
+		return s.acquire(ctx, c, &row)
+	}
+	return row, ok, err
+}
+
+// acquire sends a claim, which takes over from the owner of dead if that is not
+// nil. It asks for the row as it was before: it knows what it wrote, and only
+// the old row has the holder that died.
+func (s *Store) acquire(ctx context.Context, c *driver.Claim, dead *driver.Row) (driver.Row, bool, error) {
 	v := values{
 		":token": text(c.Token), ":until": text(timestamp(c.Until)), ":stamp": text(timestamp(c.Stamp)), ":now": text(timestamp(c.Now)),
 		":holder": text(c.Holder), ":fence": number(c.Stamp.UnixMicro()), ":deleteAfter": wholeSeconds(c.DeleteAfter),
 	}
-	condition := acquireIf
+	conditions, has := &acquireIfs, 0
+	if dead != nil {
+		conditions = &carryIfs
+	}
 	if c.Event != "" {
-		condition = acquireEventIf
+		has |= 1
 		v[":millis"] = number(c.Now.UnixMilli())
 	}
 	if c.Order != "" {
-		condition = acquireOrderIf
+		has |= 2
 		v[":order"] = text(c.Order)
 	}
-	if c.Event != "" && c.Order != "" {
-		condition = acquireEventOrderIf
-	}
-	in := s.input(c.Name, acquireUpdate(c, v), condition, v)
+	in := s.input(c.Name, acquireUpdate(c, dead, v), conditions[has], v)
 	if c.Event != "" {
 		in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
 	}
 	in.ReturnValues = types.ReturnValueAllOld
 	row, ok, err := s.update(ctx, in)
 	if ok {
-		row = acquired(row, c)
+		row.Take(c, c.Stamp)
 	} else if err == nil && row.Unknown() { // only an item can refuse a claim
 		s.mute.Store(true)
 		row = driver.Row{Untold: true}
@@ -134,11 +154,12 @@ var acquireUpdates = func() (updates [1 << len(optional)]string) {
 }()
 
 // optional are the attributes that only some claims have.
-var optional = [...]string{"event", "payload", "takesMarks"}
+var optional = [...]string{"event", "payload", "takesMarks", "interruptedFor"}
 
 // acquireUpdate returns the update of a claim, and adds to v what it needs
-// beside the values of every claim.
-func acquireUpdate(c *driver.Claim, v values) string {
+// beside the values of every claim. What only some claims set stands in front,
+// because these do not travel with others.
+func acquireUpdate(c *driver.Claim, dead *driver.Row, v values) string {
 	has := 0
 	if c.Event != "" {
 		has |= 1
@@ -152,18 +173,22 @@ func acquireUpdate(c *driver.Claim, v values) string {
 		has |= 4
 		v[":takesMarks"] = number(1)
 	}
-	if c.Place == 0 {
-		return acquireUpdates[has]
+	if c.InterruptedFor > 0 {
+		has |= 8
+		v[":interruptedFor"] = number(c.InterruptedFor.Milliseconds())
 	}
-	v[":place"] = number(c.Place)
-	return "SET served = :place, " + strings.TrimPrefix(acquireUpdates[has], "SET ") // in front, because such a claim does not travel with others
-}
-
-// acquired returns the row that c made of old.
-func acquired(old driver.Row, c *driver.Claim) driver.Row {
-	row := driver.Row{Token: old.Token, Holder: old.Holder, Marks: old.Marks, Line: old.Line, Served: old.Served, Memory: old.Memory}
-	row.Take(c, c.Stamp)
-	return row
+	update := acquireUpdates[has]
+	if c.Place != 0 {
+		v[":place"] = number(c.Place)
+		update = "SET served = :place, " + strings.TrimPrefix(update, "SET ")
+	}
+	if dead != nil {
+		taken := *dead
+		taken.Take(c, c.Stamp)
+		v[":dead"], v[":interrupted"] = text(dead.Token), interruptedValue(taken.Memory.Interrupted)
+		update = "SET interrupted = :interrupted, " + strings.TrimPrefix(update, "SET ")
+	}
+	return update
 }
 
 // Renew implements [driver.Store].

@@ -48,7 +48,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	}
 	row.Take(c, c.Stamp)
 	acquired := *row
-	row.Previous = ""
+	row.Previous = driver.InterruptedEvent{}
 	return acquired, true, nil
 }
 

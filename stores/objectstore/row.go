@@ -13,34 +13,45 @@ import (
 // record is the body of an object. The package documentation describes its
 // fields.
 type record struct {
-	Name         string           `json:"name"`
-	Fence        int64            `json:"fence"`
-	FenceBefore  int64            `json:"fenceBefore,omitempty"`
-	Stamp        time.Time        `json:"stamp"`
-	OwnerToken   string           `json:"ownerToken,omitempty"`
-	HeldUntil    time.Time        `json:"heldUntil,omitzero"`
-	Lease        string           `json:"lease,omitempty"`
-	LeasedAt     time.Time        `json:"leasedAt,omitzero"`
-	Cooldown     string           `json:"cooldown,omitempty"`
-	Holder       string           `json:"holder,omitempty"`
-	Event        string           `json:"event,omitempty"`
-	Payload      string           `json:"payload,omitempty"`
-	Marks        int64            `json:"marks,omitempty"`
-	TakesMarks   bool             `json:"takesMarks,omitempty"`
-	Completed    []completedEvent `json:"completed,omitempty"`
-	HighestOrder string           `json:"highestOrder,omitempty"`
-	ResultEvent  string           `json:"resultEvent,omitempty"`
-	ResultBody   []byte           `json:"resultBody,omitzero"`
-	DeleteAfter  time.Time        `json:"deleteAfter,omitzero"`
-	Writes       int64            `json:"writes"`
-	RowFormat    json.RawMessage  `json:"rowFormat,omitempty"`
+	Name           string             `json:"name"`
+	Fence          int64              `json:"fence"`
+	FenceBefore    int64              `json:"fenceBefore,omitempty"`
+	Stamp          time.Time          `json:"stamp"`
+	OwnerToken     string             `json:"ownerToken,omitempty"`
+	HeldUntil      time.Time          `json:"heldUntil,omitzero"`
+	Lease          string             `json:"lease,omitempty"`
+	LeasedAt       time.Time          `json:"leasedAt,omitzero"`
+	Cooldown       string             `json:"cooldown,omitempty"`
+	Holder         string             `json:"holder,omitempty"`
+	Event          string             `json:"event,omitempty"`
+	Payload        string             `json:"payload,omitempty"`
+	Marks          int64              `json:"marks,omitempty"`
+	TakesMarks     bool               `json:"takesMarks,omitempty"`
+	InterruptedFor string             `json:"interruptedFor,omitempty"`
+	Completed      []completedEvent   `json:"completed,omitempty"`
+	HighestOrder   string             `json:"highestOrder,omitempty"`
+	Interrupted    []interruptedEvent `json:"interrupted,omitempty"`
+	ResultEvent    string             `json:"resultEvent,omitempty"`
+	ResultBody     []byte             `json:"resultBody,omitzero"`
+	DeleteAfter    time.Time          `json:"deleteAfter,omitzero"`
+	Writes         int64              `json:"writes"`
+	RowFormat      json.RawMessage    `json:"rowFormat,omitempty"`
 
 	lease time.Duration // Lease, parsed
+	keeps time.Duration // InterruptedFor, parsed
 }
 
 type completedEvent struct {
 	Event   string    `json:"event"`
 	Payload string    `json:"payload,omitempty"`
+	Until   time.Time `json:"until"`
+}
+
+type interruptedEvent struct {
+	Event   string    `json:"event"`
+	Payload string    `json:"payload,omitempty"`
+	Holder  string    `json:"holder"`
+	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
 }
 
@@ -70,6 +81,11 @@ func parse(body []byte, key string) (record, error) {
 	}
 	if r.lease, err = time.ParseDuration(r.Lease); err != nil {
 		return record{}, fmt.Errorf("the lock is held, but has no readable lease: %w", err)
+	}
+	if r.InterruptedFor != "" {
+		if r.keeps, err = time.ParseDuration(r.InterruptedFor); err != nil {
+			return record{}, fmt.Errorf("the lock is held, but has no readable interruptedFor: %w", err)
+		}
 	}
 	return r, nil
 }
@@ -134,12 +150,15 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 	}
 	row := driver.Row{
 		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder,
-		Cooldown: s.Cooldown, Marks: s.Marks, TakesMarks: s.TakesMarks,
+		Cooldown: s.Cooldown, Marks: s.Marks, TakesMarks: s.TakesMarks, InterruptedFor: s.keeps,
 		Memory:      driver.Memory{HighestOrder: s.HighestOrder, Result: driver.Result{Event: s.ResultEvent, Body: s.ResultBody}},
 		DeleteAfter: s.DeleteAfter,
 	}
 	for _, c := range s.Completed {
 		row.Memory.Completed = append(row.Memory.Completed, driver.CompletedEvent(c))
+	}
+	for _, e := range s.Interrupted {
+		row.Memory.Interrupted = append(row.Memory.Interrupted, driver.InterruptedEvent(e))
 	}
 	if row.Token != "" && row.Token != token {
 		row.Until = s.end(now)
@@ -168,6 +187,13 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	for _, c := range row.Memory.Completed {
 		c.Until = c.Until.UTC()
 		r.Completed = append(r.Completed, completedEvent(c))
+	}
+	for _, e := range row.Memory.Interrupted {
+		e.Since, e.Until = e.Since.UTC(), e.Until.UTC()
+		r.Interrupted = append(r.Interrupted, interruptedEvent(e))
+	}
+	if row.InterruptedFor > 0 {
+		r.InterruptedFor = row.InterruptedFor.String()
 	}
 	keeps := row.Token == s.OwnerToken && (row.Token != q.token || row.Until.Equal(s.HeldUntil))
 	switch {

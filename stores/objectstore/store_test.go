@@ -291,8 +291,8 @@ func TestStrangerWritesHeldRow(t *testing.T) { // F2, F44
 			t.Fatal("abandoning was refused")
 		}
 		time.Sleep(3 * time.Second)
-		if row := mustAcquire(t, other, claimAt(time.Now(), "n", "successor")); row.Previous != "holder owner" {
-			t.Errorf("took over from %q", row.Previous)
+		if row := mustAcquire(t, other, claimAt(time.Now(), "n", "successor")); row.Previous.Holder != "holder owner" {
+			t.Errorf("took over from %q", row.Previous.Holder)
 		}
 		if _, ok := release(t, s, owner); ok {
 			t.Error("the late owner released its successor's lock")
@@ -337,8 +337,8 @@ func TestLateCopiesExtendNothing(t *testing.T) { // F3, F4
 					t.Errorf("the later round was granted: %v, %+v", ok, row)
 				}
 				time.Sleep(5 * time.Second) // 17 s after the renewal
-				if row := mustAcquire(t, other, claimAt(time.Now(), "n", "successor")); row.Previous != "holder owner" {
-					t.Errorf("took over from %q", row.Previous)
+				if row := mustAcquire(t, other, claimAt(time.Now(), "n", "successor")); row.Previous.Holder != "holder owner" {
+					t.Errorf("took over from %q", row.Previous.Holder)
 				}
 			})
 		})

@@ -53,7 +53,7 @@ func claimed(c *driver.Claim, row *driver.Row, ok bool, err error) string {
 		return "throttled"
 	case err != nil:
 		return "store_failed"
-	case (ok || row.Token == c.Token) && row.Previous != "":
+	case (ok || row.Token == c.Token) && row.Previous.Holder != "":
 		return "taken_over"
 	case ok || row.Token == c.Token:
 		return "acquired"

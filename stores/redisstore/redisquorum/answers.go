@@ -150,7 +150,7 @@ func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
 		row.Stamp = rows[0].Stamp
 		row.Fence = highest(rows, q.need, fenceOf, cmp.Compare[int64])
 	}
-	row.Previous = ""
+	row.Previous = driver.InterruptedEvent{}
 	row.Memory, _ = mergeMemories(got)
 	for _, r := range rows {
 		if r.DeleteAfter.After(row.DeleteAfter) {

@@ -69,6 +69,9 @@ func (q *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
+	if c.InterruptedFor > 0 { // its nodes do not die together, so they disagree about who left what
+		return driver.Row{}, false, &driver.ConfigError{Reason: "OnInterrupted needs a store that keeps the events of dead holders, and " + q.name + " cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage"}
+	}
 	claim := *c // package lock dates its claim anew, while a client may still hang
 	c = &claim
 	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Acquire(ctx, c, 0, nil) })

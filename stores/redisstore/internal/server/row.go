@@ -63,10 +63,10 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	row := driver.Row{
 		Token: r.fields["ownerToken"], Event: r.fields["event"], Payload: r.fields["payload"], Holder: r.fields["holder"],
-		Cooldown: r.fields["cooldown"], Previous: r.previous,
+		Cooldown: r.fields["cooldown"], Previous: parsePrevious(r.previous),
 		Memory: driver.Memory{
 			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
-			Result: driver.Result{Event: r.fields["resultEvent"]},
+			Result: driver.Result{Event: r.fields["resultEvent"]}, Interrupted: parseInterrupted(r.fields["interrupted"]),
 		},
 	}
 	if row.Memory.Result.Event != "" {
@@ -90,6 +90,9 @@ func parse(r *reply, v view) (driver.Row, error) {
 		}
 	}
 	row.TakesMarks = r.fields["takesMarks"] != ""
+	if ms, err := strconv.ParseInt(r.fields["interruptedFor"], 10, 64); err == nil {
+		row.InterruptedFor = time.Duration(ms) * time.Millisecond
+	}
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	row.Line, _ = strconv.ParseInt(r.fields["line"], 10, 64) // these only pace waiters
 	row.Served, _ = strconv.ParseInt(r.fields["served"], 10, 64)
@@ -127,7 +130,7 @@ func MemoryFields(m *driver.Memory) []any {
 	}
 	return []any{
 		"completed", completedLines(m.Completed), "highestOrder", m.HighestOrder,
-		"resultEvent", m.Result.Event, "resultBody", body,
+		"resultEvent", m.Result.Event, "resultBody", body, "interrupted", interruptedLines(m.Interrupted),
 	}
 }
 
@@ -168,4 +171,42 @@ func unescape(s string) string {
 		return plain
 	}
 	return s
+}
+
+// interruptedLines returns one line for each event: the event, when it is
+// forgotten, when its run began, the digest of its payload and the holder, of
+// which the last two may be empty.
+func interruptedLines(events []driver.InterruptedEvent) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s %s %s %s %s\n", escape(e.Event), moment(e.Until), Timestamp(e.Since), escape(e.Payload), escape(e.Holder))
+	}
+	return b.String()
+}
+
+// parseInterrupted skips lines that it cannot read.
+func parseInterrupted(lines string) []driver.InterruptedEvent {
+	var events []driver.InterruptedEvent
+	for line := range strings.Lines(lines) {
+		parts := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+		if len(parts) != 5 {
+			continue
+		}
+		until, err := time.Parse(milliLayout, parts[1])
+		if err != nil {
+			continue
+		}
+		events = append(events, driver.InterruptedEvent{
+			Event: unescape(parts[0]), Until: until, Since: ParseTimestamp(parts[2]), Payload: unescape(parts[3]), Holder: unescape(parts[4]),
+		})
+	}
+	return events
+}
+
+// parsePrevious returns the run of a dead holder.
+func parsePrevious(parts []string) driver.InterruptedEvent {
+	if len(parts) != 4 {
+		return driver.InterruptedEvent{}
+	}
+	return driver.InterruptedEvent{Holder: parts[0], Event: parts[1], Payload: parts[2], Since: ParseTimestamp(parts[3])}
 }

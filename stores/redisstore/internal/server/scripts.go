@@ -35,8 +35,8 @@ var (
 // reply is the answer of a script.
 type reply struct {
 	applied  int64
-	now      int64  // the server's clock in microseconds
-	previous string // the holder that died
+	now      int64    // the server's clock in microseconds
+	previous []string // the run of the holder that died: holder, event, payload and stamp; nil: there was none
 	settings []string
 	fields   map[string]string // of the row
 	before   string            // the fence before the claim, if it was granted just now
@@ -51,8 +51,8 @@ func parseReply(v any) (reply, error) {
 	var r reply
 	var err error
 	var now string
-	var settings, fields []any
-	for i, to := range []any{&r.applied, &now, &r.previous, &settings, &fields, &r.before} {
+	var previous, settings, fields []any
+	for i, to := range []any{&r.applied, &now, &previous, &settings, &fields, &r.before} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}
@@ -62,6 +62,9 @@ func parseReply(v any) (reply, error) {
 	}
 	for _, s := range settings {
 		r.settings = append(r.settings, fmt.Sprint(s))
+	}
+	for _, p := range previous {
+		r.previous = append(r.previous, fmt.Sprint(p))
 	}
 	r.fields = make(map[string]string, len(fields)/2)
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -70,7 +70,27 @@ const Released = 1
 
 // Acquire sends a claim. The fence becomes leastFence or more. install has the
 // fields of a row's memory, for a server that has lost its row; nil otherwise.
+//
+// A script cannot tell which interrupted events a row must keep, so a dead
+// owner whose event is to be kept refuses the claim, and a second request takes
+// over from that owner only.
 func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64, install []any) Answer {
+	a := s.acquire(ctx, c, leastFence, nil, install)
+	if a.Err == nil && a.Applied == 0 && a.Row.Leaves(c) && a.Row.Judge(c) == driver.Granted {
+		return s.acquire(ctx, c, leastFence, &a.Row, install)
+	}
+	return a
+}
+
+// acquire sends a claim, which takes over from the owner of dead if that is not
+// nil.
+func (s *Server) acquire(ctx context.Context, c *driver.Claim, leastFence int64, dead *driver.Row, install []any) Answer {
+	from, interrupted := "", ""
+	if dead != nil {
+		taken := *dead
+		taken.Take(c, c.Stamp)
+		from, interrupted = dead.Token, interruptedLines(taken.Memory.Interrupted)
+	}
 	entry := ""
 	if c.Event != "" && install == nil {
 		entry = escape(c.Event) + " "
@@ -78,6 +98,7 @@ func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64,
 	args := []any{
 		c.Token, Timestamp(c.Stamp), Timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
 		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(), c.Place, flag(c.TakesMarks),
+		c.InterruptedFor.Milliseconds(), from, interrupted,
 	}
 	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
 }

@@ -3,11 +3,13 @@ local holder, event, payload = ARGV[5], ARGV[6], ARGV[7]
 local entry, moment, order = ARGV[8], ARGV[9], ARGV[10]
 local deleteAfter, keep = ARGV[11], ARGV[12]
 local leastFence, asked, place, takesMarks = tonumber(ARGV[13]), ARGV[14], ARGV[15], ARGV[16]
-local memory = 17 -- where it begins
+local interruptedFor, dead, interrupted = ARGV[17], ARGV[18], ARGV[19]
+local memory = 20 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp')
-local format, owner, oldStamp, oldUntil, leaseEnd, fence, previous, completed, highest =
-  row[1], row[2], row[3], row[4], tonumber(row[5] or ''), tonumber(row[6] or ''), row[7] or '', row[8], row[9]
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp', 'interruptedFor', 'event', 'payload')
+local format, owner, oldStamp, oldUntil, leaseEnd, fence, completed, highest =
+  row[1], row[2], row[3], row[4], tonumber(row[5] or ''), tonumber(row[6] or ''), row[8], row[9]
+local previous = row[7] and { row[7], row[12] or '', row[13] or '', oldStamp } or {}
 
 -- remembered reports whether the event is completed and not yet forgotten.
 local function remembered()
@@ -27,7 +29,7 @@ end
 if format
   or (entry ~= '' and completed and remembered())
   or (order ~= '' and highest and not earlier(highest, order)) then
-  return answer(0, '', asked)
+  return answer(0, {}, asked)
 end
 local own = owner and owner == token
 if own then
@@ -35,20 +37,22 @@ if own then
     redis.call('HSET', key, 'fence', micros(leastFence))
   end
   if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then
-    return answer(0, '', asked)
+    return answer(0, {}, asked)
   end
   if stamp == oldStamp and heldUntil == oldUntil then -- a copy of the claim that has the row
-    return answer(1, '', asked)
+    return answer(1, {}, asked)
   end
 elseif owner and now <= leaseEnd then
-  return answer(0, '', asked)
+  return answer(0, {}, asked)
 elseif oldStamp and not earlier(oldStamp, stamp) then
-  return answer(0, '', asked)
+  return answer(0, {}, asked)
+elseif dead ~= (owner and row[11] and owner or '') then -- the caller keeps the event of a dead owner
+  return answer(0, {}, asked)
 end
 
 local till = now + lease
 if own then
-  previous, till = '', math.max(till, leaseEnd)
+  previous, till = {}, math.max(till, leaseEnd)
 end
 -- A server may have gone back to an earlier fence, so the clock counts too. What
 -- a quorum restores goes on with its fence.
@@ -67,6 +71,14 @@ if takesMarks == '' then
   redis.call('HDEL', key, 'takesMarks')
 else
   redis.call('HSET', key, 'takesMarks', takesMarks)
+end
+if interruptedFor == '0' then
+  redis.call('HDEL', key, 'interruptedFor')
+else
+  redis.call('HSET', key, 'interruptedFor', interruptedFor)
+end
+if dead ~= '' and not own then
+  redis.call('HSET', key, 'interrupted', interrupted)
 end
 if place ~= '0' then
   redis.call('HSET', key, 'served', place)

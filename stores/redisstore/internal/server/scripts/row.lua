@@ -1,5 +1,5 @@
 -- Every script begins with this part. The answer of each is the same: what was
--- applied, the server's clock, the holder that died, the server's memory
+-- applied, the server's clock, the run of the holder that died, the server's memory
 -- settings (if they were asked for), the row as it is afterwards, and the fence
 -- before it (if the claim was granted just now).
 local key = KEYS[1]
