@@ -2,21 +2,30 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
 // [*HeldError], [*CompletedError], [*PayloadMismatchError], [*StoreError],
-// [*NoKeyError], [*DeadlineError] or [*ConfigError], or a [*LostError] if the
-// store took longer than the lease.
+// [*NoKeyError], [*DeadlineError] or [*ConfigError], a [*LostError] if the store
+// took longer than the lease, or what Options.OnInterrupted returned.
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
 // holds the name until its lease ends and, unless that is fixed, for as long as
 // the process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	w := &waiter{acquisition: l.newAcquisition(invocation.Believable(ctx), key)}
-	return w.acquire(w.run)
+	ask := w.run
+	if l.opts.OnInterrupted != nil && key.Event == "" {
+		ask = noEvent
+	}
+	lk, err := w.acquire(ask)
+	if err != nil {
+		return nil, err
+	}
+	return lk.decideInterrupted()
 }
 
 // Do runs work while it holds key, and completes the event if work returns nil.
@@ -31,6 +40,9 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	}
 	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
 	if err := work(lk.Context()); err != nil {
+		if errors.Is(err, ErrUnknown) {
+			_ = lk.Interrupt()
+		}
 		return err
 	}
 	return lk.Complete()

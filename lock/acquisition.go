@@ -89,7 +89,7 @@ func (a *acquisition) try() (bool, error) {
 // refusedByHolder returns why it makes no sense to wait for the holder, or nil.
 func (a *acquisition) refusedByHolder() error {
 	switch {
-	case a.row.Event == a.claim.Event && a.mismatch(a.row.Payload):
+	case a.row.Event == a.claim.Event && mismatch(a.row.Payload, &a.claim):
 		return &PayloadMismatchError{Key: a.key}
 	case a.heldByUs():
 		return a.nestedError()
@@ -119,6 +119,9 @@ func (a *acquisition) prepare() error {
 	a.claim.Token = a.clock.Text()
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
+		if a.locker.opts.OnInterrupted != nil {
+			a.claim.InterruptedFor = a.locker.remember(heldIn(a.ctx)).Truncate(time.Millisecond)
+		}
 	}
 	// The row that refuses does not tell, because it may be another one. If every
 	// invocation held one row of a name while it waited for a second one, none
@@ -229,14 +232,14 @@ func (a *acquisition) heldError(cause error) *HeldError {
 	}
 }
 
-// mismatch reports whether the event came before with another payload.
-func (a *acquisition) mismatch(before string) bool {
-	return before != "" && a.claim.Payload != "" && before != a.claim.Payload
+// mismatch reports whether the event of c came before with another payload.
+func mismatch(before string, c *driver.Claim) bool {
+	return before != "" && c.Payload != "" && before != c.Payload
 }
 
 func (a *acquisition) completedError() error {
 	for _, c := range a.row.Memory.Completed {
-		if c.Event == a.claim.Event && a.mismatch(c.Payload) {
+		if c.Event == a.claim.Event && mismatch(c.Payload, &a.claim) {
 			return &PayloadMismatchError{Key: a.key}
 		}
 	}

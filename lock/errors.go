@@ -24,6 +24,10 @@ var (
 	// ErrReleased says that [Lock.Complete] was called after [Lock.Release]. The
 	// event does not count as completed and will run again.
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
+	// ErrUnknown is for work to wrap in its error if it cannot tell whether it has
+	// had its effect, for example because a request that it sent was not answered.
+	// With [Options.OnInterrupted], the event then counts as interrupted.
+	ErrUnknown = errors.New("lambdalock: it is not known whether the work was done")
 )
 
 // HeldError says who holds the name: after [Locker.AcquireOneOf], the holder
@@ -120,6 +124,23 @@ type PayloadMismatchError struct {
 // Error implements error.
 func (e *PayloadMismatchError) Error() string {
 	return fmt.Sprintf("lambdalock: key %s: this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged", e.Key.Digest())
+}
+
+// InterruptedError says that an earlier run of the event was interrupted:
+// nothing is known of its end. Nothing runs for the event until somebody
+// decides, for example with the command lambdalock complete or lambdalock
+// forget. AWS Lambda reports it as errorType "InterruptedError".
+type InterruptedError struct {
+	Key    Key
+	Holder string // of that run, as it described itself
+	// Since is when that run acquired the name, by its own clock, or a little later.
+	Since time.Time
+}
+
+// Error implements error.
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("lambdalock: key %s: a run of this event in %q, which began at %s, was interrupted, and it is not known whether its work was done: find out, and then complete the event or forget it",
+		e.Key.Digest(), e.Holder, e.Since.UTC().Format(time.RFC3339))
 }
 
 // DeadlineError says that too little time is left before the context's deadline

@@ -24,6 +24,9 @@ type hold struct {
 	timing  timing
 	decided time.Time
 	until   atomic.Int64 // microseconds: end of the lease as last confirmed
+	// answered is whether OnInterrupted has let the work run, so that earlier runs
+	// count no more.
+	answered bool
 
 	reading sync.Mutex
 	read    time.Time // the last reading of the clock; guarded by reading
@@ -70,13 +73,26 @@ func (h *hold) check() error {
 	return nil
 }
 
-// remember returns Options.Remember, or its default.
-func (h *hold) remember() time.Duration {
-	if chosen := h.locker.opts.Remember; chosen > 0 {
+// interrupted returns the earlier run of the event of whose end nothing is
+// known, or nil.
+func (h *hold) interrupted() *InterruptedError {
+	e := h.row.Memory.FindInterrupted(h.claim.Event, h.claim.Now)
+	if p := &h.row.Previous; e == nil && p.Event == h.claim.Event && h.claim.Now.Sub(p.Since) < h.locker.remember(h.outer) {
+		e = p
+	}
+	if e == nil || h.claim.Event == "" {
+		return nil
+	}
+	return &InterruptedError{Key: h.key, Holder: e.Holder, Since: e.Since}
+}
+
+// remember returns Options.Remember, or its default within the lock outer.
+func (l *Locker) remember(outer *hold) time.Duration {
+	if chosen := l.opts.Remember; chosen > 0 {
 		return chosen
 	}
 	longest := DefaultRemember
-	for outer := h.outer; outer != nil; outer = outer.outer {
+	for ; outer != nil; outer = outer.outer {
 		longest = max(longest, outer.locker.opts.Remember)
 	}
 	return longest

@@ -81,7 +81,7 @@ func (s *series) acquire() error {
 	if a.key.Event == "" {
 		return &NoKeyError{Field: "Event", Reason: "is empty, and with Latest every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
 	}
-	a.claim.TakesMarks = s.takesMarks()
+	a.claim.TakesMarks, a.claim.InterruptedFor = s.takesMarks(), 0
 	if t := turnOf(a.ctx); t != nil && t.Serves {
 		a.floor = clock.Wall(a.clock).Truncate(time.Microsecond).Add(a.locker.opts.Grace) // as the stamp of a mark
 	}

@@ -19,6 +19,10 @@ type Lease struct {
 	// Until is when the lease ends, by the wall clock. A heartbeat moves it; this
 	// is its value when FromContext was called.
 	Until time.Time
+	// Interrupted tells of an earlier run of the event of whose end nothing is
+	// known. Without [Options.OnInterrupted], only a run whose name this one took
+	// over is known. Nil: there was none.
+	Interrupted *InterruptedError
 }
 
 // FromContext returns the lease under which the code runs: the innermost one if
@@ -44,7 +48,7 @@ func Leases(ctx context.Context) []Lease {
 
 // lease returns the lease with its present end.
 func (h *hold) lease() Lease {
-	return Lease{Key: h.key, Fence: h.row.Fence, Until: time.UnixMicro(h.until.Load())}
+	return Lease{Key: h.key, Fence: h.row.Fence, Until: time.UnixMicro(h.until.Load()), Interrupted: h.interrupted()}
 }
 
 // heldLock is a Lock as contexts carry it. Its methods are for stores.

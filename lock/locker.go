@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,9 @@ func New(store driver.Store, opts *Options) (*Locker, error) {
 	prefix, err := namespacePrefix(filled.Namespace)
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := store.(driver.Coalescer); filled.OnInterrupted != nil && !ok {
+		return nil, &ConfigError{Reason: fmt.Sprintf("OnInterrupted needs a store that keeps the events of dead holders, and %s cannot: use DynamoDB, Redis on one server, S3 or Azure Blob Storage", driver.Describe(store))}
 	}
 	return &Locker{store: store, storeName: driver.Describe(store), opts: filled, prefix: prefix}, nil
 }

@@ -2,8 +2,10 @@ package lock
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -29,6 +31,9 @@ const (
 	// texts. A row with such entries has two more attributes.
 	payloadOverhead  = 1
 	payloadsOverhead = 18
+	// interruptedOverhead is the size of an interrupted event without its texts: the
+	// names and values of a map.
+	interruptedOverhead = 75
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of
 	// DynamoDB takes 1,000 units per second, so the batch needs little more than
@@ -56,6 +61,11 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 	for _, old := range m.Completed {
 		if old.Event != c.event && !old.Expired(c.now) {
 			next.Completed = append(next.Completed, old)
+		}
+	}
+	for _, e := range m.Interrupted {
+		if e.Event != c.event && !e.Until.Before(c.now) {
+			next.Interrupted = append(next.Interrupted, e)
 		}
 	}
 	if c.event != "" {
@@ -104,7 +114,16 @@ func (r room) size(m *driver.Memory) int {
 			payloads = payloadsOverhead
 		}
 	}
+	for i := range m.Interrupted {
+		size += interruptedSize(&m.Interrupted[i])
+	}
 	return size + longest + payloads
+}
+
+// interruptedSize returns what an interrupted event adds to a row: a map of
+// four texts and a number.
+func interruptedSize(e *driver.InterruptedEvent) int {
+	return len(e.Event) + len(e.Payload) + len(e.Holder) + interruptedOverhead
 }
 
 // eventSize returns what an event adds to a row. One with a payload is in two
@@ -135,6 +154,34 @@ func (r room) trim(m *driver.Memory) int {
 	return before - len(kept)
 }
 
+// progress is how far the work has come when its lock is released.
+type progress int
+
+const (
+	unbegun progress = iota
+	failed
+	unknown // it may have succeeded
+)
+
+// memoryAfter returns the memory after work that does not complete the event,
+// or nil if it does not change.
+func (h *hold) memoryAfter(work progress) *driver.Memory {
+	now := clock.Wall(h.clock)
+	m := h.row.Memory
+	switch {
+	case work == unknown && h.claim.InterruptedFor > 0:
+		m.Interrupt(driver.InterruptedEvent{
+			Event: h.claim.Event, Payload: h.claim.Payload, Holder: h.claim.Holder, Since: h.claim.Stamp,
+			Until: now.Add(h.claim.InterruptedFor).Truncate(time.Millisecond),
+		}, now)
+	case work == failed && h.answered && m.FindInterrupted(h.claim.Event, now) != nil:
+		m.Interrupted = slices.DeleteFunc(slices.Clone(m.Interrupted), func(e driver.InterruptedEvent) bool { return e.Event == h.claim.Event })
+	default:
+		return nil
+	}
+	return &m
+}
+
 // keepUntil returns until when a row with this memory must be kept after its
 // last use: long enough for a fence that restarts to start above the old one,
 // and for as long as any event is remembered. The highest order has no time of
@@ -146,6 +193,9 @@ func keepUntil(m *driver.Memory, now time.Time, remember time.Duration) time.Tim
 	}
 	for _, c := range m.Completed {
 		keep = later(keep, c.Until)
+	}
+	for _, e := range m.Interrupted {
+		keep = later(keep, e.Until)
 	}
 	return keep
 }

@@ -22,6 +22,7 @@ const (
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
+	OutcomeInterrupted      Outcome = "interrupted"       // acquired, and Options.OnInterrupted decides about an earlier run that was interrupted: warn
 	OutcomeRenewed          Outcome = "renewed"           // debug; with an Err, because the work has outlived its context: warn
 	OutcomeLost             Outcome = "lost"              // another handler may have worked at the same time: error
 	OutcomeReleased         Outcome = "released"          // debug

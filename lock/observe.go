@@ -65,6 +65,13 @@ func (l *Lock) observeBeside(outcome Outcome, s *settlement, err error) {
 	l.locker.report(l.ctx, o)
 }
 
+// observeNow reports an outcome between the beginning and the end of the lock.
+func (l *Lock) observeNow(outcome Outcome, err error) {
+	if !l.locker.silent(l.ctx, outcome) {
+		l.locker.report(l.ctx, l.observation(outcome, l.clock.Now(), 0, err))
+	}
+}
+
 // observation returns what all outcomes of an acquired lock have.
 func (l *Lock) observation(outcome Outcome, began time.Time, requests int, err error) Observation {
 	now := l.clock.Now()

@@ -76,6 +76,21 @@ type Options struct {
 	// has room for ten to twenty events; [OutcomeForgotten] reports it. A row of
 	// 350 KB, with 5,000 events or more, takes no more. Zero: 8.
 	RememberEvents int
+	// OnInterrupted decides about an event that was interrupted: an earlier run of
+	// it began, and nothing is known of its end, because the process died, the
+	// lease was lost, or no request that ended the lock was answered. It is called
+	// under the lock, with the context of the work. If it returns a Completion, the
+	// event is completed with that and the work does not run; if an error, that is
+	// what Acquire returns, and the event stays interrupted; otherwise the work
+	// runs. [SkipInterrupted] and [FailInterrupted] are such functions.
+	//
+	// An error of the work, or a panic, is a known end, unless the error wraps
+	// [ErrUnknown]. So is a work that never began, as far as the store could be
+	// told. A name remembers up to 128 such events, each for as long as Remember
+	// says after the end of its lease. With OnInterrupted every key needs an Event,
+	// of several keys one, and the store must be a [driver.Coalescer]; Latest and
+	// AcquireOneOf do not use it. Nil: the work runs again.
+	OnInterrupted func(ctx context.Context, i *InterruptedError) (*Completion, error)
 	// CompleteWithin limits how long [Lock.Complete] tries, for work whose caller
 	// waits for the result. Zero: until shortly before the deadline, because only
 	// the holder can complete the event.
@@ -94,6 +109,15 @@ type Options struct {
 	// 250 ms for an observer that its heartbeat has called, even if that observer
 	// ends it. Nil: outcomes are only logged.
 	Observe func(context.Context, Observation)
+}
+
+// Completion says what is kept of an event beside that it is completed.
+type Completion struct {
+	// Result is what a duplicate gets in its [*CompletedError], while the event is
+	// the last completed one of its name. Nil: nothing.
+	Result []byte
+	// Remember overrides Options.Remember, up to 366 days. Zero: it does not.
+	Remember time.Duration
 }
 
 // withDefaults returns the options with every zero value replaced, or a

@@ -18,6 +18,6 @@ func TestRings(t *testing.T) {
 		// A lock: the work's context, its heartbeat, its end, and what is told of it.
 		[]string{"heartbeat.go", "lease.go", "lock.go", "observe.go", "set.go", "settlement.go", "transaction.go"},
 		// The ways to ask for locks.
-		[]string{"acquire.go", "latest.go", "limit.go", "line.go", "several.go", "wait.go"},
+		[]string{"acquire.go", "interrupted.go", "latest.go", "limit.go", "line.go", "several.go", "wait.go"},
 	)
 }

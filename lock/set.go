@@ -31,11 +31,11 @@ func (s *set) complete(c Completion) error {
 }
 
 // release releases every name, the last one first; see Lock.release.
-func (s *set) release(began bool) error {
+func (s *set) release(work progress) error {
 	reversed := slices.Clone(s.locks)
 	slices.Reverse(reversed)
 	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
-		tell, _ := l.release(limit, began)
+		tell, _ := l.release(limit, work)
 		return tell
 	})
 	return s.outcome

@@ -21,15 +21,6 @@ import (
 // [ErrReleased].
 func (l *Lock) Complete() error { return l.CompleteWith(Completion{}) }
 
-// Completion says what is kept of an event beside that it is completed.
-type Completion struct {
-	// Result is what a duplicate gets in its [*CompletedError], while the event is
-	// the last completed one of its name. Nil: nothing.
-	Result []byte
-	// Remember overrides Options.Remember, up to 366 days. Zero: it does not.
-	Remember time.Duration
-}
-
 // CompleteWith does what [Lock.Complete] does, and keeps what c says.
 func (l *Lock) CompleteWith(c Completion) error {
 	if l.set != nil {
@@ -55,9 +46,21 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // and returns what Complete returned.
 func (l *Lock) Release() error {
 	if l.set != nil {
-		return l.set.release(true)
+		return l.set.release(failed)
 	}
-	tell, err := l.release(time.Time{}, true)
+	tell, err := l.release(time.Time{}, failed)
+	tell()
+	return err
+}
+
+// Interrupt is [Lock.Release] for work that cannot tell whether it has had its
+// effect: the event counts as interrupted. Without [Options.OnInterrupted], or
+// without an Event, it does the same as Release.
+func (l *Lock) Interrupt() error {
+	if l.set != nil {
+		return l.set.release(unknown)
+	}
+	tell, err := l.release(time.Time{}, unknown)
 	tell()
 	return err
 }
@@ -65,12 +68,13 @@ func (l *Lock) Release() error {
 // release releases the name, after a cooldown if the work has begun. It tries
 // until limit if that is not zero and comes first. The caller must call tell as
 // for complete.
-func (l *Lock) release(limit time.Time, began bool) (tell func(), err error) {
+func (l *Lock) release(limit time.Time, work progress) (tell func(), err error) {
 	if !l.beginEnd(released) {
 		return func() {}, l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
-	if began {
+	s.request.Memory = l.memoryAfter(work)
+	if work != unbegun {
 		l.coolDown(&s.request)
 	}
 	return l.settle(s)
@@ -154,7 +158,7 @@ func (l *Lock) completion(c Completion) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		remember := min(cmp.Or(max(c.Remember, 0), l.remember()), longestRemember)
+		remember := min(cmp.Or(max(c.Remember, 0), l.locker.remember(l.outer)), longestRemember)
 		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
@@ -226,7 +230,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	used := later(clock.Wall(l.clock), s.request.Until)
-	s.request.DeleteAfter = keepUntil(memory, used, l.remember())
+	s.request.DeleteAfter = keepUntil(memory, used, l.locker.remember(l.outer))
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	if s.goesOn != nil {
 		if why := s.goesOn(ok, err); why != nil {

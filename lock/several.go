@@ -50,7 +50,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 	all, last := false, (*Lock)(nil)
 	defer func() {
 		if !all { // also if an observer panics
-			_ = s.release(false)
+			_ = s.release(unbegun)
 		}
 	}()
 	for _, key := range sorted {
@@ -68,7 +68,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 		ctx = lk.work // so the last one ends with every one of them, and carries all leases
 	}
 	all = true
-	return last, nil
+	return last.decideInterrupted()
 }
 
 // inOrder returns the keys sorted by their stored names, each of them once. If
@@ -83,6 +83,9 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 			e.Field = fmt.Sprintf("keys[%d].%s", i, e.Field)
 			return nil, k, e
 		}
+	}
+	if l.opts.OnInterrupted != nil && !slices.ContainsFunc(keys, func(k Key) bool { return k.Event != "" }) {
+		return nil, wrong, noEvent()
 	}
 	sorted = slices.Clone(keys)
 	slices.SortFunc(sorted, func(a, b Key) int {

@@ -1,0 +1,96 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// SkipInterrupted completes an event that was interrupted, so that it runs at
+// most once. One whose run never began, because the claim for it was not
+// answered, is lost. It is for [Options.OnInterrupted].
+func SkipInterrupted(context.Context, *InterruptedError) (*Completion, error) {
+	return &Completion{}, nil
+}
+
+// FailInterrupted returns i, so that nothing runs for the event until somebody
+// decides. It is for [Options.OnInterrupted].
+func FailInterrupted(_ context.Context, i *InterruptedError) (*Completion, error) { return nil, i }
+
+// noEvent returns why a key without an Event is refused.
+func noEvent() error {
+	return &NoKeyError{Field: "Event", Reason: "is empty, and with OnInterrupted every key needs one: it tells an event whose run was interrupted from others of its name"}
+}
+
+// decideInterrupted lets Options.OnInterrupted decide if an earlier run of the
+// event was interrupted. It returns the lock if the work is to run.
+func (l *Lock) decideInterrupted() (*Lock, error) {
+	decide := l.locker.opts.OnInterrupted
+	if decide == nil {
+		return l, nil
+	}
+	asked := l.firstInterrupted()
+	if asked == nil {
+		return l, nil
+	}
+	ended := false
+	defer func() { // after a panic, too
+		if !ended {
+			l.giveBack()
+		}
+	}()
+	i := asked.interrupted()
+	if e := asked.row.Memory.FindInterrupted(asked.claim.Event, asked.claim.Now); e != nil && mismatch(e.Payload, &asked.claim) {
+		err := &PayloadMismatchError{Key: i.Key}
+		asked.observeNow(OutcomeMismatch, err)
+		return nil, err
+	}
+	asked.observeNow(OutcomeInterrupted, i)
+	c, err := decide(l.Context(), i)
+	switch {
+	case err != nil:
+		return nil, err
+	case c != nil:
+		ended = true
+		if err := l.CompleteWith(*c); err != nil {
+			return nil, err
+		}
+		return nil, &CompletedError{Key: i.Key, Result: c.Result}
+	case l.work.Err() != nil: // no time is left, or the lease is lost
+		return nil, context.Cause(l.work)
+	}
+	ended = true
+	for _, one := range l.each() {
+		one.answered = true
+	}
+	return l, nil
+}
+
+// each returns the locks that l stands for.
+func (l *Lock) each() []*Lock {
+	if l.set != nil {
+		return l.set.locks
+	}
+	return []*Lock{l}
+}
+
+// firstInterrupted returns the first of the locks whose event was interrupted,
+// or nil.
+func (l *Lock) firstInterrupted() *Lock {
+	for _, one := range l.each() {
+		if one.interrupted() != nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// giveBack releases a lock whose work has not begun. The event stays
+// interrupted.
+func (l *Lock) giveBack() {
+	if l.set != nil {
+		_ = l.set.release(unbegun)
+		return
+	}
+	tell, _ := l.release(time.Time{}, unbegun)
+	tell()
+}

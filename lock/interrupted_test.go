@@ -1,0 +1,370 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// inquiry is an Options.OnInterrupted that remembers what it was asked.
+type inquiry struct {
+	asked  []lock.InterruptedError
+	answer func(ctx context.Context, i *lock.InterruptedError) (*lock.Completion, error)
+}
+
+func (q *inquiry) decide(ctx context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
+	q.asked = append(q.asked, *i)
+	return q.answer(ctx, i)
+}
+
+func notDone(context.Context, *lock.InterruptedError) (*lock.Completion, error) { return nil, nil }
+
+// die acquires the key and leaves the lock to its fate. Lease and margin are
+// over when it returns.
+func (f *fixture) die(o lock.Options, key lock.Key) {
+	f.t.Helper()
+	o.Lease, o.Holder = lock.FixedLease(10*time.Second), func(context.Context) string { return "the dead one" }
+	f.mustAcquire(f.locker(o), key)
+	time.Sleep(11 * time.Second)
+}
+
+// TestInterrupted shows which ends of a run leave the event interrupted, and
+// that it is asked about once for each.
+func TestInterrupted(t *testing.T) { // F3, F15, F19
+	boom := errors.New("boom")
+	do := func(f *fixture, o lock.Options, work func(context.Context) error) {
+		_ = f.locker(o).Do(f.t.Context(), event("e1"), work)
+	}
+	for name, c := range map[string]struct {
+		run   func(f *fixture, o lock.Options)
+		asked bool
+	}{
+		"it dies": {func(f *fixture, o lock.Options) { f.die(o, event("e1")) }, true},
+		"it dies, and so does the next owner": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			f.die(o, event("e2"))
+		}, true},
+		"it dies, and a mutex takes over": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			f.die(lock.Options{}, resource)
+			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+		}, true},
+		"it dies, and another event is completed": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			_ = f.locker(lock.Options{}).Do(f.t.Context(), event("e2"), nothing)
+		}, true},
+		"its completion has no answer, and is not applied": {func(f *fixture, o lock.Options) {
+			o.CompleteWithin = time.Second
+			f.faulty.Always(fault.Release, fault.DropBefore)
+			do(f, o, nothing)
+			f.faulty.Always(fault.Release, fault.None)
+			time.Sleep(time.Minute)
+		}, true},
+		"it cannot tell": {func(f *fixture, o lock.Options) {
+			do(f, o, func(context.Context) error { return errors.Join(boom, lock.ErrUnknown) })
+		}, true},
+		"it fails after its lease was lost": {func(f *fixture, o lock.Options) {
+			o.Lease = lock.FixedLease(10 * time.Second)
+			do(f, o, func(context.Context) error {
+				time.Sleep(11 * time.Second)
+				_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+				return boom
+			})
+		}, true},
+		"it fails": {func(f *fixture, o lock.Options) { do(f, o, func(context.Context) error { return boom }) }, false},
+		"it panics": {func(f *fixture, o lock.Options) {
+			defer func() { _ = recover() }()
+			do(f, o, func(context.Context) error { panic(boom) })
+		}, false},
+		"it never began": {func(f *fixture, o lock.Options) {
+			f.faulty.Always(fault.Acquire, fault.ApplyThenHang)
+			ctx, cancel := context.WithTimeout(f.t.Context(), time.Second)
+			defer cancel()
+			_, _ = f.locker(o).Acquire(ctx, event("e1"))
+			f.faulty.Always(fault.Acquire, fault.None)
+		}, false},
+		"it dies, but nobody asked to keep that": {func(f *fixture, _ lock.Options) {
+			f.die(lock.Options{}, event("e1"))
+			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+		}, false},
+		"it dies, and is forgotten": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			time.Sleep(lock.DefaultRemember)
+		}, false},
+		"another event dies": {func(f *fixture, o lock.Options) { f.die(o, event("e2")) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				q := &inquiry{answer: notDone}
+				o := lock.Options{OnInterrupted: q.decide}
+				c.run(f, o)
+				var told []bool
+				work := func(err error) func(context.Context) error {
+					return func(ctx context.Context) error {
+						lease, _ := lock.FromContext(ctx)
+						told = append(told, lease.Interrupted != nil)
+						return err
+					}
+				}
+				if err := f.locker(o).Do(t.Context(), event("e1"), work(boom)); !errors.Is(err, boom) {
+					t.Errorf("the first time: %v", err)
+				}
+				if err := f.locker(o).Do(t.Context(), event("e1"), work(nil)); err != nil {
+					t.Errorf("the second time: %v", err)
+				}
+				if err := f.locker(o).Do(t.Context(), event("e1"), work(nil)); !isCompleted(err) {
+					t.Errorf("the third time: %v", err)
+				}
+				if want := []bool{c.asked, false}; !slices.Equal(told, want) {
+					t.Errorf("the leases told of an interrupted run: %v, want %v", told, want)
+				}
+				if got := len(q.asked); got > 1 || (got == 1) != c.asked {
+					t.Errorf("asked %d times", got)
+				}
+				if row := f.row(); row.Memory.FindInterrupted("e1", time.Now()) != nil || !row.Memory.Has("e1", time.Now()) {
+					t.Errorf("in the end the row is %+v", row)
+				}
+			})
+		})
+	}
+}
+
+// TestOnInterrupted shows what becomes of an interrupted event by the answer.
+func TestOnInterrupted(t *testing.T) { // F19
+	boom := errors.New("boom")
+	fails := func(context.Context, *lock.InterruptedError) (*lock.Completion, error) { return nil, boom }
+	done := func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+		return &lock.Completion{Result: []byte("result")}, nil
+	}
+	isInterrupted := func(err error) bool { return errors.As(err, new(*lock.InterruptedError)) }
+	result := func(want string) func(error) bool {
+		return func(err error) bool {
+			var e *lock.CompletedError
+			return errors.As(err, &e) && string(e.Result) == want
+		}
+	}
+	for name, c := range map[string]struct {
+		answer      func(context.Context, *lock.InterruptedError) (*lock.Completion, error)
+		is, isLater func(error) bool
+		asked       int // in two deliveries
+		outcomes    []lock.Outcome
+	}{
+		"skip":  {lock.SkipInterrupted, result(""), result(""), 1, []lock.Outcome{"taken_over", "interrupted", "released", "already_completed"}},
+		"done":  {done, result("result"), result("result"), 1, []lock.Outcome{"taken_over", "interrupted", "released", "already_completed"}},
+		"fail":  {lock.FailInterrupted, isInterrupted, isInterrupted, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"error": {fails, func(err error) bool { return err == boom }, func(err error) bool { return err == boom }, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"no answer before its context ends": {func(ctx context.Context, _ *lock.InterruptedError) (*lock.Completion, error) {
+			<-ctx.Done()
+			return nil, nil
+		}, isLost, isLost, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				q := &inquiry{answer: c.answer}
+				o := lock.Options{OnInterrupted: q.decide, Lease: lock.FixedLease(10 * time.Second)}
+				began := time.Now()
+				f.die(o, event("e1"))
+				f.outcomes()
+				never := func(context.Context) error {
+					t.Error("the work runs")
+					return nil
+				}
+				for i, is := range []func(error) bool{c.is, c.isLater} {
+					if err := f.locker(o).Do(t.Context(), event("e1"), never); !is(err) {
+						t.Errorf("delivery %d: %v", i, err)
+					}
+				}
+				f.wantOutcomes(c.outcomes...)
+				want := slices.Repeat([]lock.InterruptedError{{Key: event("e1"), Holder: "the dead one", Since: began}}, c.asked)
+				if !slices.EqualFunc(q.asked, want, func(a, b lock.InterruptedError) bool {
+					return a.Key == b.Key && a.Holder == b.Holder && a.Since.Sub(b.Since).Abs() < time.Millisecond
+				}) {
+					t.Errorf("asked %+v, want %+v", q.asked, want)
+				}
+				f.wantFree("afterwards")
+			})
+		})
+	}
+}
+
+// TestOnInterruptedPanics: the lock is free, and the event is still interrupted.
+func TestOnInterruptedPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		o := lock.Options{OnInterrupted: func(context.Context, *lock.InterruptedError) (*lock.Completion, error) { panic("boom") }}
+		f.die(o, event("e1"))
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic does not reach the caller")
+				}
+			}()
+			_, _ = f.locker(o).Acquire(t.Context(), event("e1"))
+		}()
+		f.wantFree("after the panic")
+		o.OnInterrupted = lock.FailInterrupted
+		if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, new(*lock.InterruptedError)) {
+			t.Errorf("the next time: %v", err)
+		}
+	})
+}
+
+// TestInterruptedWhileAsking: an owner that dies while it asks leaves the event
+// interrupted, and one that dies after an answer leaves it so again.
+func TestInterruptedWhileAsking(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		q := &inquiry{answer: notDone}
+		o := lock.Options{OnInterrupted: q.decide}
+		f.die(o, event("e1"))
+		for asked := 1; asked <= 3; asked++ {
+			f.die(o, event("e1"))
+			if len(q.asked) != asked {
+				t.Fatalf("asked %d times, want %d", len(q.asked), asked)
+			}
+		}
+	})
+}
+
+// TestInterruptedTogether: of several locks, one that knows of an interrupted
+// run is enough, and the question is asked once.
+func TestInterruptedTogether(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		q := &inquiry{answer: lock.FailInterrupted}
+		o := lock.Options{OnInterrupted: q.decide, Lease: lock.FixedLease(10 * time.Second)}
+		a, b := lock.Key{Name: "a", Event: "e1"}, lock.Key{Name: "b", Event: "e1"}
+		expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
+		time.Sleep(11 * time.Second)
+		_ = f.mustAcquire(f.locker(lock.Options{}), lock.Key{Name: "a"}).Release()
+		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, new(*lock.InterruptedError)) || len(q.asked) != 1 {
+			t.Fatalf("asked %d times: %v", len(q.asked), err)
+		}
+		for _, key := range []lock.Key{{Name: "a"}, {Name: "b"}} { // both are free
+			_ = f.mustAcquire(f.locker(lock.Options{}), key).Release()
+		}
+		q.answer = notDone
+		lk := expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
+		expect.OK(t, lk.Release())
+		lk = expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
+		if len(q.asked) != 2 {
+			t.Errorf("asked %d times, want once more after it was refused", len(q.asked))
+		}
+		expect.OK(t, lk.Interrupt())
+		q.answer = lock.SkipInterrupted
+		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !isCompleted(err) || len(q.asked) != 3 {
+			t.Errorf("asked %d times: %v", len(q.asked), err)
+		}
+		if _, err := f.locker(o).AcquireAll(t.Context(), b); !isCompleted(err) {
+			t.Errorf("under one of the keys: %v", err)
+		}
+	})
+}
+
+// TestInterruptedPayload: what was interrupted is not asked about for another
+// payload, which is a mistake of the sender.
+func TestInterruptedPayload(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		q := &inquiry{answer: lock.SkipInterrupted}
+		o := lock.Options{OnInterrupted: q.decide}
+		key := event("e1")
+		key.Payload = "one"
+		f.die(o, key)
+		other := key
+		other.Payload = "another"
+		f.outcomes()
+		if _, err := f.locker(o).Acquire(t.Context(), other); !errors.As(err, new(*lock.PayloadMismatchError)) || len(q.asked) > 0 {
+			t.Errorf("asked %d times: %v", len(q.asked), err)
+		}
+		f.wantOutcomes("taken_over", "mismatch", "released")
+		if _, err := f.locker(o).Acquire(t.Context(), key); !isCompleted(err) || len(q.asked) != 1 {
+			t.Errorf("asked %d times: %v", len(q.asked), err)
+		}
+	})
+}
+
+// TestInterruptedIsForgottenLast: completed events are forgotten before those
+// that were interrupted, and what was interrupted keeps the row.
+func TestInterruptedIsForgottenLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		o := lock.Options{OnInterrupted: lock.FailInterrupted}
+		for _, e := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
+			f.die(o, event(e))
+		}
+		o.Remember = time.Minute
+		for i := range 40 {
+			expect.OK(t, f.locker(o).Do(t.Context(), event(time.Duration(i).String()), nothing))
+		}
+		row := f.row()
+		if n := len(row.Memory.Completed); n != 8 || len(row.Memory.Interrupted) != 9 {
+			t.Errorf("the row remembers %d completed and %d interrupted events", n, len(row.Memory.Interrupted))
+		}
+		if keeps := time.Until(row.DeleteAfter); keeps < lock.DefaultRemember-time.Minute {
+			t.Errorf("the row is kept for %v", keeps)
+		}
+	})
+}
+
+// TestOnInterruptedNeedsAnEvent shows what is refused, and that nothing is
+// acquired.
+func TestOnInterruptedNeedsAnEvent(t *testing.T) {
+	f := newFixture(t)
+	l := f.locker(lock.Options{OnInterrupted: lock.SkipInterrupted})
+	var noKey *lock.NoKeyError
+	if _, err := l.Acquire(t.Context(), resource); !errors.As(err, &noKey) || noKey.Field != "Event" {
+		t.Errorf("a key without an Event: %v", err)
+	}
+	if _, err := l.AcquireAll(t.Context(), resource, keyA); !errors.As(err, &noKey) || noKey.Field != "Event" {
+		t.Errorf("keys without an Event: %v", err)
+	}
+	if n := f.faulty.Requests(fault.Acquire); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	if lk, err := l.AcquireAll(t.Context(), event("e1"), keyA); err != nil {
+		t.Errorf("keys of which one has an Event: %v", err)
+	} else {
+		_ = lk.Release()
+	}
+	if lk, err := l.AcquireOneOf(t.Context(), "some", 2); err != nil {
+		t.Errorf("one of two: %v", err)
+	} else {
+		_ = lk.Interrupt() // is Release, because nothing is known of events
+	}
+	plain := struct{ driver.Store }{memstore.New()}
+	if _, err := lock.New(plain, &lock.Options{OnInterrupted: lock.SkipInterrupted}); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("a store that cannot keep the events: %v", err)
+	}
+}
+
+// TestLatestKeepsNoInterruptedEvents: its runs may be repeated.
+func TestLatestKeepsNoInterruptedEvents(t *testing.T) {
+	f := newFixture(t)
+	l := f.locker(lock.Options{OnInterrupted: lock.SkipInterrupted})
+	ran := 0
+	for range 2 {
+		_ = l.Latest(t.Context(), event("e1"), func(context.Context) error {
+			if ran++; f.row().InterruptedFor != 0 {
+				t.Error("the row would keep the event")
+			}
+			return lock.ErrUnknown
+		})
+	}
+	if ran != 2 {
+		t.Errorf("ran %d times", ran)
+	}
+}
