@@ -2,6 +2,8 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -47,6 +49,8 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	asked.observeNow(OutcomeInterrupted, i)
 	c, err := decide(l.Context(), i)
 	switch {
+	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted): // of another lock, and not to be taken for an answer about this one
+		return nil, fmt.Errorf("lambdalock: key %s: OnInterrupted failed: %v", i.Key.Digest(), err)
 	case err != nil:
 		return nil, err
 	case c != nil:

@@ -43,7 +43,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	for i := range records { // before any record begins, because a handler may change data that records share
 		t := &d.tasks[i]
 		t.index, t.record = i, &records[i]
-		t.key, t.handler, t.err = d.openRecord(t)
+		t.opened, t.err = d.openRecord(t)
 	}
 	d.chain()
 	d.ctx = invocation.WithBatch(ctx, d.rememberedTogether())

@@ -53,17 +53,17 @@ func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], 
 // RecordFromContext[events.EventBridgeEvent](ctx). If the detail is malformed,
 // the invocation fails with a *lock.NoKeyError.
 func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
-	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
+	opens := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
 	s.checkPolicies(signatureOf(reflect.TypeOf(handler), reflect.TypeFor[D]()))
-	w := newWrapper(&s.config)
+	open, w := opens(&s.config), newWrapper(&s.config)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
 		ctx, done := w.measure(withRecord(ctx, &e))
 		defer done()
-		k, work, err := open(ctx, &e)
-		w.ofTenant(ctx, &k)
-		return w.locked(ctx, k, err, work)
+		o, err := open(ctx, &e)
+		w.ofTenant(ctx, &o.key)
+		return w.locked(ctx, o.key, err, o.question, o.handler)
 	}
 }
 
@@ -74,20 +74,23 @@ func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key ke
 // bodyOpener is the opener of handlers that take what a record carries. lift,
 // a function of package keyfuncs, decodes that for the key, and the handler
 // gets the same value: so key and error are those of lift.
-func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler RecordHandler[B]) opener[R] {
+func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler RecordHandler[B]) openerOf[R] {
 	refuseNil(key == nil, handler == nil)
 	checkBody(reflect.TypeFor[R](), reflect.TypeFor[B]())
-	return func(ctx context.Context, r *R) (lock.Key, func(context.Context) error, error) {
-		var body B
-		k, err := lift(func(ctx context.Context, b B) (lock.Key, error) {
-			body = b
-			return key(ctx, b)
-		})(ctx, *r)
-		var ofRecord recordKeyError
-		if errors.As(err, &ofRecord) {
-			err = ofRecord.err
+	return func(c *config) opener[R] {
+		about := questionOf[B](c)
+		return func(ctx context.Context, r *R) (opened, error) {
+			var body B
+			k, err := lift(func(ctx context.Context, b B) (lock.Key, error) {
+				body = b
+				return key(ctx, b)
+			})(ctx, *r)
+			var ofRecord recordKeyError
+			if errors.As(err, &ofRecord) {
+				err = ofRecord.err
+			}
+			return opened{k, func(ctx context.Context) error { return handler(ctx, body) }, about(body)}, err
 		}
-		return k, func(ctx context.Context) error { return handler(ctx, body) }, err
 	}
 }
 

@@ -63,7 +63,7 @@ func (d *delivery[R]) tellFailed(errs []error) {
 func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
 	if errors.As(errors.Join(errs...), new(*PermanentError)) {
 		d.permanentOnce.Do(func() {
-			d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed with middleware.Permanent but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
+			d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed for good, with middleware.Permanent or because an earlier run was interrupted, but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
 		})
 	}
 }

@@ -27,8 +27,11 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 			args[0] = reflect.ValueOf(run.ctx)
 		}
 		out := handler.Call(args)
-		if sig.returnsError && out[len(out)-1].Interface() != nil {
-			return out
+		if sig.returnsError {
+			if err, _ := out[len(out)-1].Interface().(error); err != nil {
+				run.failed(err)
+				return out
+			}
 		}
 		if sig.result == nil {
 			run.complete(nil, 0)

@@ -68,6 +68,13 @@ func (r *handlerRun) release() {
 	}
 }
 
+// failed notes that the handler returned an error.
+func (r *handlerRun) failed(err error) {
+	if r.lock != nil && errors.Is(err, lock.ErrUnknown) {
+		_ = r.lock.Interrupt() // package lock has reported the error
+	}
+}
+
 // complete completes the event after the handler succeeded, and releases the
 // lock. If that fails, the handler's result still counts.
 func (r *handlerRun) complete(result []byte, remember time.Duration) {
@@ -153,14 +160,16 @@ func (r *handlerRun) onError(a *answer) *answer {
 	return a
 }
 
-// locked runs work, which has no result, under the lock of key.
-func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
-	run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
+// locked runs work, which has no result, under the lock of key. q is the
+// question to ask if an earlier run was interrupted, or nil.
+func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, q question, work func(context.Context) error) error {
+	run, instead := w.enter(ctx, keySet{Key: key, question: q}, keyErr)
 	if instead != nil {
 		return instead.failure()
 	}
 	defer run.release()
 	if err := work(run.ctx); err != nil {
+		run.failed(err)
 		return err
 	}
 	run.complete(nil, 0)
@@ -170,7 +179,7 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 // latest runs work as [lock.Locker.Latest] does.
 func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
 	if keyErr != nil {
-		return w.locked(ctx, key, keyErr, work)
+		return w.locked(ctx, key, keyErr, nil, work)
 	}
 	ran := false
 	err := w.locker.Latest(ctx, key, func(ctx context.Context) error {

@@ -15,6 +15,7 @@ import (
 type keySet struct {
 	lock.Key            // the only one, or the one of all that stands for the event in reports
 	all      []lock.Key // to be locked together; nil: only Key
+	question question   // nil: nothing is to be asked
 }
 
 // each returns every key of the set.
@@ -34,6 +35,20 @@ func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
 	return func(ctx context.Context, event E) (keySet, error) {
 		k, err := key(ctx, event)
 		return keySet{Key: k}, err
+	}
+}
+
+// asking returns key with the question to ask about an event whose earlier run
+// was interrupted.
+func asking[E any](c *config, key keySource[E]) keySource[E] {
+	if c.interrupted.question == nil {
+		return key
+	}
+	about := questionOf[E](c)
+	return func(ctx context.Context, event E) (keySet, error) {
+		keys, err := key(ctx, event)
+		keys.question = about(event)
+		return keys, err
 	}
 }
 

@@ -50,6 +50,8 @@ func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error,
 // checkLatest panics if an option does not fit Latest.
 func (c *config) checkLatest() {
 	switch {
+	case c.engine.OnInterrupted != nil:
+		refuse("OnInterrupted is for handlers that must not run twice, and those of Latest and OnlyLatest may always run again: leave OnInterrupted out, or use WithLock")
 	case c.onHeld:
 		refuse("OnHeld has no say with Latest and OnlyLatest, which acknowledge an event because the holder of its lock runs once more: leave OnHeld out")
 	case c.failOpen:

@@ -15,7 +15,7 @@ type HeldPolicy interface{ forHeld() policy }
 // is stale: [Skip], [Fail] or [Replay].
 type CompletedPolicy interface{ forCompleted() policy }
 
-// Policy is both a [HeldPolicy] and a [CompletedPolicy].
+// Policy is a [HeldPolicy], a [CompletedPolicy] and an [InterruptedPolicy].
 type Policy int
 
 const (
@@ -107,6 +107,7 @@ func (c *config) checkPolicies(sig signature) {
 		checkReplay(sig)
 	}
 	c.checkResult(sig)
+	c.checkInterrupted(sig)
 }
 
 // lossy is why a record is not skipped because its lock is held.

@@ -38,6 +38,10 @@ func problemOf(err error, now time.Time) *problem {
 	switch {
 	case errors.As(err, &noKey) && noKey.Client:
 		return newProblem(http.StatusBadRequest, cmp.Or(noKey.Field, "the request")+" "+noKey.Reason)
+	case errors.As(err, new(*lock.InterruptedError)):
+		// Not 409, which the draft has for a request that is still being processed:
+		// this one is over, and to repeat it does not help.
+		return newProblem(http.StatusInternalServerError, "an earlier attempt of this request was interrupted, and its outcome is unknown: find out whether it took effect before you send it under a new key")
 	case errors.As(err, new(*lock.PayloadMismatchError)):
 		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries")
 	case errors.As(err, &held):

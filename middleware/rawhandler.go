@@ -54,7 +54,10 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 	}
 	defer run.release()
 	out, err := h.handler.Invoke(run.ctx, payload)
-	if err == nil && run.lock != nil {
+	switch {
+	case err != nil:
+		run.failed(err)
+	case run.lock != nil:
 		run.finish(out, out, nil)
 	}
 	return out, err

@@ -10,13 +10,26 @@ import (
 )
 
 // opener returns the key of a record, and its handler with what that takes.
-type opener[R any] func(context.Context, *R) (lock.Key, func(context.Context) error, error)
+type opener[R any] func(context.Context, *R) (opened, error)
+
+// opened is a record that was decoded.
+type opened struct {
+	key      lock.Key
+	handler  func(context.Context) error
+	question question // nil: nothing is to be asked
+}
+
+// openerOf returns the opener of records, whose questions are those of c.
+type openerOf[R any] func(c *config) opener[R]
 
 // whole is the opener of handlers that take the record itself.
-func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(context.Context, R) error) opener[R] {
-	return func(ctx context.Context, r *R) (lock.Key, func(context.Context) error, error) {
-		k, err := key(ctx, *r)
-		return k, func(ctx context.Context) error { return handler(ctx, *r) }, err
+func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(context.Context, R) error) openerOf[R] {
+	return func(c *config) opener[R] {
+		about := questionOf[R](c)
+		return func(ctx context.Context, r *R) (opened, error) {
+			k, err := key(ctx, *r)
+			return opened{k, func(ctx context.Context) error { return handler(ctx, *r) }, about(*r)}, err
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func funcOf[E any, K keyfuncs.For[E]](key K) keyfuncs.Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) { return ofAny(ctx, event) }
 }
 
-func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
+func batchOf[R any](opens openerOf[R], sig signature, opts []Option) *batch[R] {
 	s := newSettings(reflect.TypeFor[R](), opts)
 	s.each.concurrency = cmp.Or(s.each.concurrency, DefaultConcurrency)
 	s.checkPolicies(sig)
@@ -90,7 +90,7 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 		s.checkLatest()
 	}
 	around, onFailed := aroundOf[R](s.each.around), onFailedOf[R](s.each.onFailed)
-	return &batch[R]{wrapper: newWrapper(&s.config), each: s.each, open: open, around: around, onFailed: onFailed}
+	return &batch[R]{wrapper: newWrapper(&s.config), each: s.each, open: opens(&s.config), around: around, onFailed: onFailed}
 }
 
 // EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a

@@ -14,7 +14,7 @@ import (
 func TestRings(t *testing.T) {
 	t.Parallel()
 	core := []string{
-		"answer.go", "defaultstore.go", "doc.go", "environment.go", "funchandler.go", "handlerrun.go", "keys.go", "metrics.go", "observe.go",
+		"answer.go", "defaultstore.go", "doc.go", "environment.go", "funchandler.go", "handlerrun.go", "interrupted.go", "keys.go", "metrics.go", "observe.go",
 		"permanent.go", "policy.go", "rawhandler.go", "remember.go", "settings.go", "signature.go", "stream.go", "wrapper.go",
 	}
 	web := []string{"caller.go", "cookie.go", "http.go", "problem.go", "reply.go", "result.go"}

@@ -17,14 +17,15 @@ import (
 
 // config is what the options of one wrapper ask for.
 type config struct {
-	acquire   func(context.Context, *lock.Locker, keySet) (*lock.Lock, error)
-	engine    lock.Options
-	metrics   func(context.Context, Totals) // nil: none
-	store     driver.Store                  // nil: DefaultStore("")
-	held      policy
-	onHeld    bool // OnHeld was given
-	completed policy
-	failOpen  bool
+	acquire     func(context.Context, *lock.Locker, keySet) (*lock.Lock, error)
+	engine      lock.Options
+	metrics     func(context.Context, Totals) // nil: none
+	store       driver.Store                  // nil: DefaultStore("")
+	held        policy
+	onHeld      bool // OnHeld was given
+	completed   policy
+	interrupted interruption
+	failOpen    bool
 
 	acrossTenants bool // tenants share their locks
 	// ask begins the exchange for an event, of which keys computes the keys. It is

@@ -27,13 +27,12 @@ var (
 
 // task is one record of a delivery.
 type task[R any] struct {
-	index   int // in the batch
-	record  *R
-	ctx     context.Context // of the record, for what is reported about it; the lock's derives from it
-	key     lock.Key
-	handler func(context.Context) error
-	err     error // of the key function; when the task has ended, why the record failed
-	ended   time.Time
+	index  int // in the batch
+	record *R
+	ctx    context.Context // of the record, for what is reported about it; the lock's derives from it
+	opened
+	err   error // of the key function; when the task has ended, why the record failed
+	ended time.Time
 
 	turn        invocation.Turn
 	served      *serving // by the run of a record before this one; nil: by none
@@ -47,13 +46,13 @@ type task[R any] struct {
 
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
 // names the record.
-func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.Context) error, err error) {
+func (d *delivery[R]) openRecord(t *task[R]) (o opened, err error) {
 	err = d.source.broken[t.index]
 	if err == nil {
-		panicked := caught(func() { k, handler, err = d.open(withRecord(d.ctx, t.record), t.record) })
+		panicked := caught(func() { o, err = d.open(withRecord(d.ctx, t.record), t.record) })
 		err = cmp.Or(panicked, err)
-		d.ofTenant(d.ctx, &k)
-		if err == nil && k.Name == "" {
+		d.ofTenant(d.ctx, &o.key)
+		if err == nil && o.key.Name == "" {
 			err = &lock.NoKeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that it reads, or correct its json tag"}
 		}
 	}
@@ -63,7 +62,7 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 		located.Field = strings.TrimSuffix(d.place(t)+"."+e.Field, ".")
 		err = &located
 	}
-	return k, handler, err
+	return o, err
 }
 
 func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.record, t.index) }
@@ -100,11 +99,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	}
 	t.turn = invocation.Turn{Pace: &d.pace, Serves: d.each.onlyLatest && t.nextOfName != nil}
 	ran, reported := false, false
-	locked := d.locked
-	if d.each.onlyLatest {
-		locked = d.latest
-	}
-	err := locked(invocation.WithTurn(t.ctx, &t.turn), t.key, t.err, func(ctx context.Context) error {
+	work := func(ctx context.Context) error {
 		ran = true
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
@@ -113,7 +108,16 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 			d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 		}
 		return err
-	})
+	}
+	var err error
+	if claimed := invocation.WithTurn(t.ctx, &t.turn); d.each.onlyLatest {
+		err = d.latest(claimed, t.key, t.err, work)
+	} else {
+		err = d.locked(claimed, t.key, t.err, t.question, work)
+	}
+	if errors.As(err, new(*lock.InterruptedError)) && !ran { // it fails whenever it comes again
+		err = Permanent(err)
+	}
 	if d.each.onlyLatest && err == nil && (ran || t.turn.Coalescer != "") {
 		t.served = &serving{except: t.turn.Coalescer}
 	}

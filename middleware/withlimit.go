@@ -34,6 +34,9 @@ func WithLimit[E, H any](nameOf func(event E) string, n int, handler H, opts ...
 // limitedTo makes a wrapper acquire a name as one of n. It is the last option.
 func limitedTo(n int) Option {
 	return func(s *settings) {
+		if s.engine.OnInterrupted != nil {
+			refuse("OnInterrupted is about events, and WithLimit tells none apart: give it to the wrapper around this one")
+		}
 		s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
 			return l.AcquireOneOf(ctx, keys.Name, n)
 		}

@@ -51,6 +51,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	s := newSettings(event, opts)
 	s.refuseEach()
 	key = ofOneRecord(key)
+	key = asking(&s.config, key)
 	switch h := handler.(type) {
 	case nil:
 		refuse(nilHandler)

@@ -48,7 +48,7 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 	if w.completed.action == replay && key.Event == "" {
 		w.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
 	}
-	acquired, err := w.acquire(ctx, w.locker, keys)
+	acquired, err := w.acquire(withQuestion(ctx, keys.question), w.locker, keys)
 	if err == nil {
 		run.lock, run.ctx = acquired, acquired.Context()
 		return run, nil

@@ -1,0 +1,156 @@
+package middleware
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// InterruptedPolicy says what to do with an event of which an earlier run began
+// and nothing is known of its end: [Run], [Ask], [AskFor], [Fail] or [Skip].
+type InterruptedPolicy interface {
+	forInterrupted() interruption
+}
+
+// interruption is what an InterruptedPolicy makes the wrapper do.
+type interruption struct {
+	decide   func(context.Context, *lock.InterruptedError) (*lock.Completion, error) // nil: the handler runs
+	question any                                                                     // a func(context.Context, E) (*lock.Completion, error); nil: nothing is asked
+	gives    reflect.Type                                                            // the result of the question; nil: none
+}
+
+// Run is the [InterruptedPolicy] that runs the handler again.
+var Run InterruptedPolicy = runPolicy{}
+
+type runPolicy struct{}
+
+func (runPolicy) forInterrupted() interruption { return interruption{} }
+
+func (p Policy) forInterrupted() interruption {
+	if p.policy().action == skip {
+		return interruption{decide: lock.SkipInterrupted}
+	}
+	return interruption{decide: lock.FailInterrupted}
+}
+
+// Ask calls f to find out whether the interrupted run has had its effect, for
+// example whether there is a payment with the id of the order. f runs under the
+// lock. If it returns true, the event is completed, and answered as [OnCompleted]
+// says; over HTTP use [AskFor], or the caller gets status 409. If it returns
+// false, the handler runs. If it returns an error, the event fails with that and
+// f is asked again when it comes again. E is what the key function takes.
+func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) InterruptedPolicy {
+	if f == nil {
+		refuse("Ask(nil): pass the function that finds out whether the work was done")
+	}
+	return askPolicy[E]{ask: func(ctx context.Context, event E) (*lock.Completion, error) {
+		done, err := f(ctx, event)
+		if err != nil || !done {
+			return nil, err
+		}
+		return &lock.Completion{}, nil
+	}}
+}
+
+// AskFor is [Ask] for handlers with a result: if done is true, the event is
+// completed with that result, which is stored and replayed as if the handler had
+// returned it. R is the handler's result type.
+func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
+	if f == nil {
+		refuse("AskFor(nil): pass the function that finds out whether the work was done")
+	}
+	return askPolicy[E]{gives: reflect.TypeFor[R](), ask: func(ctx context.Context, event E) (*lock.Completion, error) {
+		result, done, err := f(ctx, event)
+		if err != nil || !done {
+			return nil, err
+		}
+		doc, err := marshal(result)
+		if err != nil {
+			return nil, err
+		}
+		return &lock.Completion{Result: doc}, nil
+	}}
+}
+
+type askPolicy[E any] struct {
+	ask   func(context.Context, E) (*lock.Completion, error)
+	gives reflect.Type
+}
+
+func (p askPolicy[E]) forInterrupted() interruption {
+	return interruption{decide: askInContext, question: p.ask, gives: p.gives}
+}
+
+// question is what Ask was given, about one event.
+type question func(context.Context) (*lock.Completion, error)
+
+type questionKey struct{}
+
+func askInContext(ctx context.Context, _ *lock.InterruptedError) (*lock.Completion, error) {
+	return ctx.Value(questionKey{}).(question)(ctx)
+}
+
+// withQuestion returns a context for the claim of an event, with the question
+// to ask about it, if there is one.
+func withQuestion(ctx context.Context, q question) context.Context {
+	if q == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, questionKey{}, q)
+}
+
+// questionOf returns a function that makes the question about an event, or nil
+// if nothing is asked. It panics if the question is about other events.
+func questionOf[E any](c *config) func(E) question {
+	if c.interrupted.question == nil {
+		return func(E) question { return nil }
+	}
+	ask, ok := c.interrupted.question.(func(context.Context, E) (*lock.Completion, error))
+	if !ok {
+		refuse("Ask was given a function for %s, but the key function takes %s: let both take that", reflect.TypeOf(c.interrupted.question).In(1), reflect.TypeFor[E]())
+	}
+	return func(event E) question {
+		return func(ctx context.Context) (*lock.Completion, error) { return ask(ctx, event) }
+	}
+}
+
+// checkInterrupted panics if OnInterrupted does not fit the handler, or another
+// option.
+func (c *config) checkInterrupted(sig signature) {
+	i := c.interrupted
+	switch {
+	case c.engine.OnInterrupted != nil && c.failOpen:
+		refuse("FailOpen would run an event whose earlier run was interrupted, because only the lock table knows of it: leave FailOpen or OnInterrupted out")
+	case i.gives != nil && sig.result == nil:
+		refuse("AskFor needs a handler with a result, but %s has none: use Ask", sig.t)
+	case i.gives != nil && !i.gives.AssignableTo(sig.result):
+		refuse("AskFor was given a function that returns %s, but the handler returns %s: return %s", i.gives, sig.result, sig.result)
+	case i.gives != nil && sig.streams():
+		refuse("AskFor cannot store the stream that %s returns: use Ask", sig.t)
+	}
+}
+
+// UnknownError says that it is not known whether the handler has had its effect.
+// AWS Lambda reports it as errorType "UnknownError".
+type UnknownError struct {
+	Err error // what the handler found
+}
+
+// Unknown returns err as an [*UnknownError], for a handler that cannot tell
+// whether it has had its effect: for example because the request to the bank was
+// sent, and no answer came. With [OnInterrupted], the event then counts as
+// interrupted; otherwise it fails like any other. If err is nil, Unknown returns
+// nil.
+func Unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnknownError{err}
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err and [lock.ErrUnknown].
+func (e *UnknownError) Unwrap() []error { return []error{e.Err, lock.ErrUnknown} }
