@@ -9,8 +9,8 @@ import (
 
 // Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
 // [*HeldError], [*CompletedError], [*PayloadMismatchError], [*StoreError],
-// [*NoKeyError], [*DeadlineError] or [*ConfigError], a [*LostError] if the store
-// took longer than the lease, or what Options.OnInterrupted returned.
+// [*NoKeyError], [*DeadlineError] or [*ConfigError], a [*LostError] if the
+// store took longer than the lease, or what Options.OnInterrupted returned.
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
 // holds the name until its lease ends and, unless that is fixed, for as long as

@@ -133,7 +133,8 @@ func (e *PayloadMismatchError) Error() string {
 type InterruptedError struct {
 	Key    Key
 	Holder string // of that run, as it described itself
-	// Since is when that run acquired the name, by its own clock, or a little later.
+	// Since is when that run acquired the name, by its own clock, or a little
+	// later.
 	Since time.Time
 }
 

@@ -200,7 +200,8 @@ func TestOnInterrupted(t *testing.T) { // F19
 	}
 }
 
-// TestOnInterruptedPanics: the lock is free, and the event is still interrupted.
+// TestOnInterruptedPanics: the lock is free, and the event is still
+// interrupted.
 func TestOnInterruptedPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

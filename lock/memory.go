@@ -31,8 +31,8 @@ const (
 	// texts. A row with such entries has two more attributes.
 	payloadOverhead  = 1
 	payloadsOverhead = 18
-	// interruptedOverhead is the size of an interrupted event without its texts: the
-	// names and values of a map.
+	// interruptedOverhead is the size of an interrupted event without its texts:
+	// the names and values of a map.
 	interruptedOverhead = 75
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of

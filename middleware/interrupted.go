@@ -36,10 +36,11 @@ func (p Policy) forInterrupted() interruption {
 
 // Ask calls f to find out whether the interrupted run has had its effect, for
 // example whether there is a payment with the id of the order. f runs under the
-// lock. If it returns true, the event is completed, and answered as [OnCompleted]
-// says; over HTTP use [AskFor], or the caller gets status 409. If it returns
-// false, the handler runs. If it returns an error, the event fails with that and
-// f is asked again when it comes again. E is what the key function takes.
+// lock. If it returns true, the event is completed, and answered as
+// [OnCompleted] says; over HTTP use [AskFor], or the caller gets status 409. If
+// it returns false, the handler runs. If it returns an error, the event fails
+// with that and f is asked again when it comes again. E is what the key
+// function takes.
 func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("Ask(nil): pass the function that finds out whether the work was done")
@@ -54,8 +55,8 @@ func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) Int
 }
 
 // AskFor is [Ask] for handlers with a result: if done is true, the event is
-// completed with that result, which is stored and replayed as if the handler had
-// returned it. R is the handler's result type.
+// completed with that result, which is stored and replayed as if the handler
+// had returned it. R is the handler's result type.
 func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("AskFor(nil): pass the function that finds out whether the work was done")
@@ -131,17 +132,17 @@ func (c *config) checkInterrupted(sig signature) {
 	}
 }
 
-// UnknownError says that it is not known whether the handler has had its effect.
-// AWS Lambda reports it as errorType "UnknownError".
+// UnknownError says that it is not known whether the handler has had its
+// effect. AWS Lambda reports it as errorType "UnknownError".
 type UnknownError struct {
 	Err error // what the handler found
 }
 
 // Unknown returns err as an [*UnknownError], for a handler that cannot tell
-// whether it has had its effect: for example because the request to the bank was
-// sent, and no answer came. With [OnInterrupted], the event then counts as
-// interrupted; otherwise it fails like any other. If err is nil, Unknown returns
-// nil.
+// whether it has had its effect: for example because the request to the bank
+// was sent, and no answer came. With [OnInterrupted], the event then counts as
+// interrupted; otherwise it fails like any other. If err is nil, Unknown
+// returns nil.
 func Unknown(err error) error {
 	if err == nil {
 		return nil

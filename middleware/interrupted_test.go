@@ -219,8 +219,8 @@ func TestInterruptedOverHTTP(t *testing.T) { // F19
 	}
 }
 
-// TestInterruptedRecordFailsForGood: a message whose earlier run was interrupted
-// does not spend its receives, and its group goes on.
+// TestInterruptedRecordFailsForGood: a message whose earlier run was
+// interrupted does not spend its receives, and its group goes on.
 func TestInterruptedRecordFailsForGood(t *testing.T) { // F19
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

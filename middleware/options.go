@@ -100,19 +100,20 @@ func OnCompleted(p CompletedPolicy) Option {
 // OnInterrupted says what to do with an event of which an earlier run began and
 // nothing is known of its end: the function was killed, it lost its lease, its
 // completion was not answered, or it returned an error of [Unknown]. Any other
-// error and a panic are a known end, and the handler runs again. Default: [Run].
+// error and a panic are a known end, and the handler runs again. Default:
+// [Run].
 //
 // With [Skip] the event is completed without a run, so the handler runs at most
 // once; but if the function died before the handler began, the event is lost.
-// With [Fail] it fails with a *lock.InterruptedError, as a record of a batch for
-// good like one of [Permanent], and stays so until somebody decides with the
-// command lambdalock complete or lambdalock forget; over HTTP the answer has
-// status 500. [Ask] finds out.
+// With [Fail] it fails with a *lock.InterruptedError, as a record of a batch
+// for good like one of [Permanent], and stays so until somebody decides with
+// the command lambdalock complete or lambdalock forget; over HTTP the answer
+// has status 500. [Ask] finds out.
 //
 // Every key needs an Event. All functions that share a name should choose; what
-// another one interrupts is not kept if it does not. OnInterrupted panics beside
-// [FailOpen] and in [Latest], [OnlyLatest] and [WithLimit], and needs a store
-// that is a driver.Coalescer. See docs/GUIDE.md#never-twice.
+// another one interrupts is not kept if it does not. OnInterrupted panics
+// beside [FailOpen] and in [Latest], [OnlyLatest] and [WithLimit], and needs a
+// store that is a driver.Coalescer. See docs/GUIDE.md#never-twice.
 func OnInterrupted(p InterruptedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -141,9 +142,10 @@ func CompletedIf[T any](f func(result T) bool) Option {
 
 // OnError turns an error that says why the handler did not run into a result: a
 // *lock.HeldError, *lock.CompletedError, *lock.InterruptedError,
-// *lock.PayloadMismatchError, *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
-// *lock.ConfigError. T must be assignable to the handler's result type; for a
-// lambda.Handler, it is encoded as JSON unless it is bytes. Default: none.
+// *lock.PayloadMismatchError, *lock.NoKeyError, *lock.StoreError,
+// *lock.DeadlineError, *lock.LostError or *lock.ConfigError. T must be
+// assignable to the handler's result type; for a lambda.Handler, it is encoded
+// as JSON unless it is bytes. Default: none.
 //
 // If f returns the error it was given, that is answered as without OnError; if
 // it returns another one, the invocation fails with that. f is called only

@@ -223,8 +223,8 @@ func TestTake(t *testing.T) { // F14, F56
 	}
 }
 
-// TestInterrupted shows which owner leaves its event in the row, until when, and
-// that none is there twice or after its time.
+// TestInterrupted shows which owner leaves its event in the row, until when,
+// and that none is there twice or after its time.
 func TestInterrupted(t *testing.T) { // F19
 	t.Parallel()
 	ago := func(d time.Duration) time.Time { return noon.Add(-d) }

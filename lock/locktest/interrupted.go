@@ -7,8 +7,8 @@ import (
 )
 
 // interruptedEvents takes over from owners that died. Those that asked for it
-// leave their events in the row, whoever comes next, until an owner replaces
-// the memory.
+// leave their events in the row, for any owner that comes next, until one
+// replaces the memory.
 func interruptedEvents(f *fixture) { // F3, F19
 	if !f.keepsInterrupted() {
 		f.Skip("the store keeps no interrupted events")
