@@ -19,6 +19,8 @@
 //	payload      S     while held    digest of its payload, if the key has one
 //	marks        N     while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   N     with Latest   1 while the holder looks at marks
+//	interruptedFor N with OnInterrupted  how many milliseconds after the end of the lease the event counts as interrupted if the holder dies
+//	interrupted  M     after a death interrupted event → M: holder, since, until (N as in completed), payload
 //	cooldown     S     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until heldUntil
 //	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)
 //	payloads     M     with payloads completed event → digest of its payload
@@ -47,7 +49,8 @@
 //	clause                                                          answers
 //	attribute_not_exists(rowFormat)                                 F41: a newer version wrote the row
 //	and (attribute_not_exists(ownerToken)                           the name has no holder …
-//	     or heldUntil < :now)                                       F19, F23: … or its holder died; the claimant decides, not TTL
+//	     or heldUntil < :now                                        F19, F23: … or its holder died; the claimant decides, not TTL
+//	        and attribute_not_exists(interruptedFor))               F19: … and leaves no event; see below
 //	    and (stamp absent or stamp < :stamp)                        F3, F44: … and this is not a late copy of a claim that has ended
 //	 or (ownerToken = :token and heldUntil <= :until                F1: our own claim, repeated; not after a renewal …
 //	     and stamp <= :stamp)                                       F44: … and not after a later round of the same claim
@@ -58,6 +61,12 @@
 // what it wrote, and a holder in the old row has died, because a release
 // removes the holder. So it knows whom it took over from, and the answer is
 // short.
+//
+// A dead holder with interruptedFor refuses the claim. A second request then
+// has ownerToken = :dead and heldUntil < :now in place of that clause, and sets
+// interrupted to what it was with the event of that holder. It needs the item
+// of the refusal, so a server that does not return it grants no such name
+// before the row is deleted.
 //
 // Renewal and release require ownerToken = :token and a known row format (F4,
 // F5, F21, F41), so a late owner changes nothing. A claim that is given up

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,6 +45,8 @@ type stage struct {
 	servers   []*httptest.Server
 	wg        sync.WaitGroup
 
+	loses atomic.Bool // the bank's next answer gets lost
+
 	mu      sync.Mutex
 	log     []string // what the functions printed, and the objects they wrote
 	answers []string // to the event itself, with the promised label
@@ -56,12 +59,12 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 	st.dynamo.OnRequest(st.pass)
 	objects := s3mem.New()
 	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3(objects))
-	others := httptest.NewServer(http.HandlerFunc(acceptInvocation))
+	others := httptest.NewServer(http.HandlerFunc(st.serveOthers))
 	st.servers = []*httptest.Server{tables, buckets, others}
 	st.env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, "AWS_ENDPOINT_URL_LAMBDA=" + others.URL, dynamostore.TableVariable + "=locks",
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
-		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "DURABLE_FUNCTION=fulfil:1",
+		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "BANK_URL=" + others.URL, "DURABLE_FUNCTION=fulfil:1",
 	}
 	st.client = dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &tables.URL, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -119,8 +122,30 @@ func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
 	})
 }
 
-// acceptInvocation answers an asynchronous invocation of another function.
-func acceptInvocation(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) }
+// serveOthers answers an asynchronous invocation of another function, and is a
+// bank that takes every payment up to 9,999.99, also twice.
+func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
+	id, asks := strings.CutPrefix(r.URL.Path, "/payments/")
+	var payment struct {
+		ID     string
+		Amount int64
+	}
+	switch {
+	case asks:
+		if !slices.ContainsFunc(st.work(), func(w string) bool { return strings.HasPrefix(w, id+" ") }) {
+			rw.WriteHeader(http.StatusNotFound)
+		}
+	case r.URL.Path != "/payments":
+		rw.WriteHeader(http.StatusAccepted)
+	case json.NewDecoder(r.Body).Decode(&payment) != nil || payment.Amount >= 1_000_000:
+		rw.WriteHeader(http.StatusBadRequest)
+	default:
+		st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"invoice":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, payment.ID, payment.Amount))
+		if st.loses.Swap(false) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
 
 // end stops the functions. Their log is complete only then: an answer may
 // arrive before a line that was printed earlier.
@@ -204,7 +229,10 @@ func (st *stage) checkBalances(work []string) {
 func (st *stage) work() []string {
 	var work []string
 	fence := ""
-	for _, text := range slices.Sorted(slices.Values(st.log)) { // by time, which comes first in each line
+	st.mu.Lock()
+	log := slices.Clone(st.log)
+	st.mu.Unlock()
+	for _, text := range slices.Sorted(slices.Values(log)) { // by time, which comes first in each line
 		var line map[string]any
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber() // with all their digits

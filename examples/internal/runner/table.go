@@ -33,6 +33,7 @@ type delivery struct {
 const (
 	ok    = "ok"    // the label of a success that says no more
 	waits = "waits" // instead of a label: it waits until the first delivery releases the lock
+	paid  = "paid"  // instead of a log message: the bank took a payment
 	put   = "put"   // instead of a log message: an object was written to S3
 
 	account = "DE-4711"                  // in fenced/event.json
@@ -137,6 +138,26 @@ var examples = []example{
 			{"an unknown account", []string{`\"from\":\"omar\"`, `\"from\":\"nobody\"`, "t-18", "t-48", "t-17", "t-47"}, ok, []string{"t-47 jane omar 2000"}},
 			{"no amount", []string{`\"amount\":550`, `\"amount\":0`, "t-17", "t-57"}, "back: …0b18", []string{"t-57 jane omar 2000"}},
 			{"no id", []string{`\"t-18\"`, `\"\"`, "t-17", "t-67"}, "back: …0b18", []string{"t-67 jane omar 2000"}},
+		},
+	},
+	{
+		name: "email", shows: "each confirmation at most once, whenever the function dies",
+		messages: []string{"mail sent"}, values: []string{"order"}, want: []string{"o-17"}, answer: ok, held: "BatchError", partial: true,
+		others:  []delivery{{"another order", []string{"7c2e0001", "7c2e0002", "o-17", "o-18"}, ok, []string{"o-18"}}},
+		special: []act{killedAtWork("email/confirmation/o-17"), killedBeforeWork("email/confirmation/o-17", nil)},
+		wrong: []delivery{
+			{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil},
+			{"no address", []string{"jane@example.com", ""}, "BatchError", nil},
+		},
+	},
+	{
+		name: "payment", shows: "each invoice is paid exactly once, because the bank is asked",
+		messages: []string{paid}, values: []string{"invoice", "amount"}, want: []string{"i-17 4200"}, answer: ok, held: "BatchError", partial: true,
+		others:  []delivery{{"another invoice", []string{"8d3f0001", "8d3f0002", "i-17", "i-18"}, ok, []string{"i-18 4200"}}},
+		special: []act{killedAtWork("payment/invoice/i-17"), killedBeforeWork("payment/invoice/i-17", []string{"i-17 4200"}), lostPayment},
+		wrong: []delivery{
+			{"no invoice", []string{`\"i-17\"`, `\"\"`}, "BatchError", nil},
+			{"more than there is", []string{"4200", "1000000"}, "BatchError", nil},
 		},
 	},
 	{
