@@ -17,6 +17,7 @@ type cli struct {
 	Exec        shell.Exec          `cmd:"" help:"Run a command under a lock: one at a time for a name, or once for an event."`
 	Invoke      invoke.Command      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at the same time."`
 	CreateTable operate.CreateTable `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
+	ServeTable  operate.ServeTable  `cmd:"" help:"Serve a lock table in memory to functions that run elsewhere on this machine. Needs no AWS account."`
 
 	List    operate.List    `cmd:"" help:"List the locks of a store, with their holders."`
 	Show    operate.Show    `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`

@@ -36,15 +36,33 @@ type Table struct {
 	claims claims
 }
 
-// Start serves an endpoint that holds one empty lock table.
+// Start serves an endpoint that holds one empty lock table, and keeps the
+// Claims of each invocation until they are asked for.
 func Start(ctx context.Context, name string) (*Table, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("lambdalock: serve a local lock table: %w", err)
 	}
-	t := &Table{URL: "http://" + listener.Addr().String(), claims: claims{of: map[string][]fakedynamo.Update{}}}
+	t := &Table{claims: claims{of: map[string][]fakedynamo.Update{}}}
+	return t, t.serve(ctx, listener, name, t.claims.note)
+}
+
+// Serve is like Start, but on a listener, which Close closes, and keeps no
+// Claims.
+func Serve(ctx context.Context, listener net.Listener, name string) (*Table, error) {
+	t := &Table{}
+	return t, t.serve(ctx, listener, name, nil)
+}
+
+// serve creates the table, unless its name is none, and then serves it.
+func (t *Table) serve(ctx context.Context, listener net.Listener, name string, note func(fakedynamo.Update)) error {
+	address := listener.Addr().String()
+	if host, port, _ := net.SplitHostPort(address); net.ParseIP(host).IsUnspecified() {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	t.URL = "http://" + address
 	endpoint := fakedynamo.New()
-	endpoint.OnUpdate = t.claims.note
+	endpoint.OnUpdate = note
 	t.server = &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = t.server.Serve(listener) }() // ends with Close
 	t.Client = dynamodb.New(dynamodb.Options{
@@ -54,9 +72,9 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	t.Env = append(variables(t.Client, name), "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=")
 	if err := dynamostore.EnsureTable(ctx, t.Client, name); err != nil {
 		t.Close()
-		return nil, err
+		return err
 	}
-	return t, nil
+	return nil
 }
 
 // InAccount returns the table of that name in the account and the Region of a
