@@ -196,3 +196,14 @@ func TestInvokeTables(t *testing.T) {
 		})
 	}
 }
+
+// TestInvokeForATenant: the locks of a tenant are its own.
+func TestInvokeForATenant(t *testing.T) {
+	t.Parallel()
+	s := commandtest.NewTable(t, "locks")
+	event := s3Event(t, "cat.png")
+	for _, args := range [][]string{nil, {"--tenant", "blue"}} {
+		command(t, s.Env, append([]string{"invoke", "--timeout", "1m", os.Args[0], event}, args...)...).Expect(t, 0, `"resized"`)
+	}
+	command(t, s.Env, "list", "--all").Expect(t, 0, "/tenant/blue/s3/")
+}

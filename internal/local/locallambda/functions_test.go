@@ -29,6 +29,9 @@ var functions = map[string]func(){
 	"variables":  func() { lambda.Start(func() ([]string, error) { return append(os.Environ(), os.Args[1:]...), nil }) },
 	"raw":        raw,
 	"stubborn":   stubborn,
+	"told":       told,
+	"untold":     untold,
+	"tenant":     func() { lambda.Start(tenant) },
 	"init exit":  func() { fmt.Println("first\nno table name"); os.Exit(3) },
 	"init panic": func() { panic("cannot initialise") },
 	"init error": func() { postInitError(); hang() },
@@ -116,10 +119,33 @@ func chatty(word string) error {
 	return nil
 }
 
-// stubborn does not heed SIGTERM.
+// stubborn asks for SIGTERM, and does not heed it.
 func stubborn() {
 	signal.Ignore(syscall.SIGTERM)
+	lambda.StartWithOptions(gated, lambda.WithEnableSIGTERM())
+}
+
+// told asks for SIGTERM, and untold takes it if it comes.
+func told() { lambda.StartWithOptions(gated, lambda.WithEnableSIGTERM(goodbye)) }
+
+func untold() {
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	go func() {
+		<-terminated
+		goodbye()
+	}()
 	lambda.Start(gated)
+}
+
+func goodbye() {
+	fmt.Println("goodbye")
+	os.Exit(0)
+}
+
+func tenant(ctx context.Context) (string, error) {
+	lc, _ := lambdacontext.FromContext(ctx)
+	return lc.TenantID, nil
 }
 
 // flaky is unable to initialise from the moment the file named by FLAKY exists.

@@ -203,9 +203,9 @@ func (c *call) letReturn(err error) {
 }
 
 // expire acts on a call whose deadline has passed: the process of a classic
-// environment is killed, unless it is to live on, and its end resolves the
-// call; a managed one is left alone, and the call keeps its place in it until
-// the handler returns (see
+// environment is ended, unless it is to live on, and its end resolves the call;
+// a managed one is left alone, and the call keeps its place in it until the
+// handler returns (see
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html).
 func (p *Platform) expire(proc *process, c *call) {
 	p.mu.Lock()
@@ -217,7 +217,7 @@ func (p *Platform) expire(proc *process, c *call) {
 	if p.managed() || p.cfg.LivesOn {
 		p.resolve(proc, c, timedOut(c.id, p.cfg.Timeout))
 	} else {
-		proc.kill()
+		proc.end()
 	}
 }
 

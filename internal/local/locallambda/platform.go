@@ -6,7 +6,8 @@
 //
 // It follows https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html.
-// It has no extensions, no Telemetry API and no SnapStart.
+// Of the Extensions API it has what a runtime needs to be told of its end with
+// SIGTERM. It has no other extensions, no Telemetry API and no SnapStart.
 package locallambda
 
 import (
@@ -37,8 +38,9 @@ const (
 	initLimit        = 10 * time.Second
 	managedInitLimit = 130 * time.Second
 
-	// Lambda sends SIGKILL about this long after SIGTERM when no external
-	// extension is registered.
+	// Lambda sends SIGKILL about this long after SIGTERM when only an internal
+	// extension is registered, and without one immediately:
+	// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html#runtimes-lifecycle-shutdown
 	shutdownGrace = 500 * time.Millisecond
 )
 
@@ -81,6 +83,11 @@ type Config struct {
 
 	// Function is the function's name; empty means the base name of Command[0].
 	Function string
+
+	// Tenant is the tenant whose environments these are, as with tenant isolation:
+	// https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
+	// Empty: none.
+	Tenant string
 
 	// Logs receives each line that an environment prints to stdout or stderr,
 	// without the line break. Calls never overlap. Nil writes the lines to the
@@ -209,10 +216,10 @@ func (p *Platform) Kill(env int) error {
 	return nil
 }
 
-// Close ends all environments, with SIGTERM and half a second later SIGKILL,
-// and returns when their processes are gone and their listeners closed.
-// Invocations under way return ErrClosed. Closing again does nothing; the error
-// is always nil.
+// Close ends all environments, and returns when their processes are gone and
+// their listeners closed. Those that have registered an extension get SIGTERM,
+// and half a second later SIGKILL. Invocations under way return ErrClosed.
+// Closing again does nothing; the error is always nil.
 func (p *Platform) Close() error {
 	p.mu.Lock()
 	if !p.closed {
@@ -222,25 +229,13 @@ func (p *Platform) Close() error {
 			c.letReturn(ErrClosed)
 		}
 		p.queue = nil
-		p.eachProcess((*process).terminate)
-	}
-	p.mu.Unlock()
-
-	grace := time.AfterFunc(shutdownGrace, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.eachProcess((*process).kill)
-	})
-	p.wg.Wait()
-	grace.Stop()
-	return nil
-}
-
-// eachProcess calls f for every environment's process. The caller holds p.mu.
-func (p *Platform) eachProcess(f func(*process)) {
-	for _, env := range p.envs {
-		if env.process != nil {
-			f(env.process)
+		for _, env := range p.envs {
+			if env.process != nil {
+				env.process.end()
+			}
 		}
 	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
 }

@@ -30,6 +30,7 @@ type process struct {
 	used         bool             // it has been given one
 	frozen       bool
 	killed       bool
+	extended     bool // it has registered an extension
 	initTimer    *time.Timer
 	initTimedOut bool
 	repeated     time.Time     // when it began an initialisation that was late before; zero: it is the first try
@@ -169,10 +170,21 @@ func (proc *process) kill() {
 	signalGroup(proc.pid, killSignal)
 }
 
-// terminate asks the process group to end. A frozen one has to be running to
-// notice.
-func (proc *process) terminate() {
+// end is kill, unless the process has asked to be told with SIGTERM. A frozen
+// one has to be running to notice.
+func (proc *process) end() {
+	if !proc.extended {
+		proc.kill()
+		return
+	}
 	proc.killed = true
 	signalGroup(proc.pid, terminateSignal)
 	signalGroup(proc.pid, thawSignal)
+	time.AfterFunc(shutdownGrace, func() {
+		proc.p.mu.Lock()
+		defer proc.p.mu.Unlock()
+		if proc.env.process == proc { // else its number may be another's
+			proc.kill()
+		}
+	})
 }

@@ -40,6 +40,8 @@ func (proc *process) routes() http.Handler {
 	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/response", proc.answer(readResponse))
 	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/error", proc.answer(readFailure))
 	mux.HandleFunc("POST "+apiRoot+"/init/error", proc.initFailure)
+	mux.HandleFunc("POST "+extensionRoot+"/register", proc.registerExtension)
+	mux.HandleFunc("GET "+extensionRoot+"/event/next", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	return mux
 }
 
@@ -110,6 +112,9 @@ func (proc *process) writeCall(w http.ResponseWriter, c *call) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", proc.p.functionARN())
 	h.Set("Lambda-Runtime-Trace-Id", newTraceID())
+	if tenant := proc.p.cfg.Tenant; tenant != "" {
+		h.Set("Lambda-Runtime-Aws-Tenant-Id", tenant)
+	}
 	payload := c.in.Payload
 	if payload == nil {
 		payload = []byte("{}")
@@ -126,7 +131,7 @@ func (proc *process) begin(id string) (*call, *refusal) {
 	switch {
 	case c == nil:
 		return nil, unknownRequest
-	case c.posting || c.answered:
+	case c.posting || c.answered || proc.killed:
 		return nil, wrongMoment
 	}
 	c.posting = true

@@ -32,6 +32,7 @@ type Command struct {
 	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
 	Concurrency  int           `default:"1" help:"Invocations at the same time in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
+	Tenant       string        `placeholder:"TENANT" help:"With tenant isolation: the tenant of all invocations, whose locks are its own."`
 
 	Source         string        `enum:",sqs,sqs-fifo,kinesis,s3,api" default:"" placeholder:"SOURCE" help:"Deliver as this source does: sqs, sqs-fifo, kinesis, s3 or api. By default each event is a batch or an event of its own."`
 	BatchSize      int           `placeholder:"N" help:"For sqs, sqs-fifo and kinesis: records of a batch, at most (10 for a queue, 100 for a stream)."`
@@ -100,7 +101,7 @@ func (c *Command) Run(ctx context.Context) error {
 	}
 	platform, err := locallambda.Start(ctx, locallambda.Config{
 		Command: []string{c.Bootstrap}, Env: table.Env, Credentials: table.Credentials,
-		Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,
+		Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout, Tenant: c.Tenant,
 	})
 	if err != nil {
 		return console.ExplainStart(c.Bootstrap, err)
