@@ -104,7 +104,7 @@ func TestStartReportsOutputOfExitedServer(t *testing.T) {
 	p := &product{command: func(_, _, _ string) *exec.Cmd {
 		return exec.Command("sh", "-c", "echo cannot serve; exit 3")
 	}}
-	_, err := p.start("", t.TempDir())
+	_, err := p.start("", t.TempDir(), nil)
 	if !errors.Is(err, errExited) || !strings.Contains(err.Error(), "cannot serve") {
 		t.Errorf("got error %v, want the server's output", err)
 	}

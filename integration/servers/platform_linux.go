@@ -51,5 +51,6 @@ func haveAttributes(dir string) error {
 	return nil
 }
 
-func (p *process) pause() error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *process) pause() error     { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+func (p *process) resume() error    { return p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *process) terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }

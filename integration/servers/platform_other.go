@@ -18,5 +18,6 @@ func dieWithParent(*exec.Cmd) {}
 
 func haveAttributes(string) error { return errors.ErrUnsupported }
 
-func (*process) pause() error  { return errors.ErrUnsupported }
-func (*process) resume() error { return errors.ErrUnsupported }
+func (*process) pause() error     { return errors.ErrUnsupported }
+func (*process) resume() error    { return errors.ErrUnsupported }
+func (*process) terminate() error { return errors.ErrUnsupported }

@@ -85,13 +85,13 @@ func (p *product) find(ctx context.Context) (string, error) {
 }
 
 // start runs the product from dir on a free port and waits until it answers.
-func (p *product) start(dir, data string, args ...string) (*instance, error) {
+func (p *product) start(dir, data string, variables []string, args ...string) (*instance, error) {
 	for try := 1; ; try++ {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		s := &instance{product: p, dir: dir, data: data, port: port, args: args}
+		s := &instance{product: p, dir: dir, data: data, port: port, variables: variables, args: args}
 		if err = s.start(); err == nil {
 			return s, nil
 		}
@@ -105,6 +105,7 @@ func (p *product) start(dir, data string, args ...string) (*instance, error) {
 type instance struct {
 	product         *product
 	dir, data, port string
+	variables       []string // added to the environment
 	args            []string // added to those of the product
 	proc            *process
 	killed          bool // by a test
@@ -121,6 +122,7 @@ func (s *instance) endpoint() string {
 func (s *instance) start() (err error) {
 	cmd := s.product.command(s.dir, s.port, s.data)
 	cmd.Args = append(cmd.Args, s.args...)
+	cmd.Env = append(cmd.Environ(), s.variables...)
 	if s.proc, err = startProcess(cmd); err != nil {
 		return err
 	}

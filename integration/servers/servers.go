@@ -1,7 +1,7 @@
 // Package servers starts real servers on the loopback interface for integration
 // tests, benchmarks and demos, without containers: DynamoDB-compatible ones,
-// Redis, S3-compatible ones, Azure Blob Storage, and moto for other services of
-// AWS.
+// Redis, S3-compatible ones, Azure Blob Storage, AWS's emulator of Lambda, and
+// moto for other services of AWS.
 //
 // The first use on a machine fetches a server at a pinned version into the
 // module's .servers folder, which git ignores, with the npm, mvn, go, apt-get
@@ -58,6 +58,7 @@ var all = map[string]*product{
 	"s3":             versityGW,
 	"azure":          &azurite,
 	"moto":           &moto,
+	"lambda":         &lambdaEmulator,
 }
 
 // FetchAll fetches every server that is not on this machine yet, several at the
@@ -89,7 +90,7 @@ func Open(ctx context.Context, name string) (s Server, closeServer func(), err e
 	}
 	dir, err := p.get(ctx)
 	if err == nil {
-		s, err = open(p, dir)
+		s, err = open(p, dir, nil)
 	}
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%s: %w", p, err)
@@ -100,6 +101,12 @@ func Open(ctx context.Context, name string) (s Server, closeServer func(), err e
 // run starts p with additional arguments for the length of the test, and
 // fetches it first if need be.
 func run(tb testing.TB, p *product, args ...string) Server {
+	tb.Helper()
+	return runWith(tb, p, nil, args...)
+}
+
+// runWith is run with additions to the environment.
+func runWith(tb testing.TB, p *product, variables []string, args ...string) Server {
 	tb.Helper()
 	if os.Getenv("LAMBDALOCK_TABLE") != "" {
 		tb.Skipf("%s: the tests run on an AWS account, because LAMBDALOCK_TABLE is set", p)
@@ -113,7 +120,7 @@ func run(tb testing.TB, p *product, args ...string) Server {
 		}
 		tb.Skipf("%s: not available: %v", p, err)
 	}
-	s, err := open(p, dir, args...)
+	s, err := open(p, dir, variables, args...)
 	if err != nil {
 		tb.Fatalf("%s: %v", p, err)
 	}
@@ -126,7 +133,7 @@ func run(tb testing.TB, p *product, args ...string) Server {
 	return s
 }
 
-func open(p *product, dir string, args ...string) (Server, error) {
+func open(p *product, dir string, variables []string, args ...string) (Server, error) {
 	root, err := serversFolder()
 	if err != nil {
 		return Server{}, err
@@ -140,7 +147,7 @@ func open(p *product, dir string, args ...string) (Server, error) {
 	if err != nil {
 		return Server{}, err
 	}
-	i, err := p.start(dir, data, args...)
+	i, err := p.start(dir, data, variables, args...)
 	if err != nil {
 		return Server{}, errors.Join(err, os.RemoveAll(data))
 	}
@@ -156,6 +163,12 @@ func (s *Server) close() {
 func (s *Server) Kill() {
 	s.instance.killed = true
 	s.instance.proc.stop()
+}
+
+// Terminate asks the server to end.
+func (s *Server) Terminate() error {
+	s.instance.killed = true
+	return s.instance.proc.terminate()
 }
 
 // Restart starts a server that was killed again, at the same address, with what
