@@ -4,6 +4,6 @@ package lock
 func (l *Lock) Kill() {
 	if l.beginEnd(released) {
 		l.endWork()
-		<-l.settling
+		<-l.end.busy
 	}
 }

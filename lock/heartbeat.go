@@ -160,7 +160,7 @@ func (l *Lock) keepUp(ctx context.Context, pause time.Duration) {
 		}
 	}()
 	// An end that is being tried ends before the deadline, and needs no renewal.
-	overtimeEnds := pause == 0 && l.hasEnded(ctx)
+	overtimeEnds := pause == 0 && l.end.hasEnded(ctx)
 	stopped = overtimeEnds || l.renewUntilStopped(ctx, pause)
 }
 
@@ -173,7 +173,7 @@ func (l *Lock) watch() {
 	switch left := end.Sub(l.wall()); {
 	case left > 0:
 		l.beat.watch.Reset(left)
-	case l.ending.Load() == 0:
+	case !l.end.hasBegun():
 		l.beat.lose(l.lostError())
 	}
 }
@@ -219,7 +219,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context, pause time.Duration) bool 
 		// Unlike the timer above, the wall clock runs on while an environment is
 		// frozen.
 		left := limit.Sub(wall)
-		if left <= 0 && l.hasEnded(ctx) {
+		if left <= 0 && l.end.hasEnded(ctx) {
 			return true
 		}
 		if left <= 0 {
@@ -229,7 +229,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context, pause time.Duration) bool 
 		now := wall.Truncate(time.Microsecond)
 		ok, requests, err := l.renew(ctx, began.Add(left), now, l.timing.renewal)
 		switch {
-		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
+		case ctx.Err() != nil, !ok && l.end.hasEnded(ctx):
 			l.unreported.Add(int64(requests))
 			return true
 		case err == nil && ok:
@@ -241,21 +241,6 @@ func (l *Lock) renewUntilStopped(ctx context.Context, pause time.Duration) bool 
 			l.observeBeat(ctx, OutcomeStoreFailed, began, requests, err)
 		}
 	}
-}
-
-// hasEnded reports whether the lock has ended or is being ended. It waits until
-// the fate of a tentative end is known, or until ctx, which is the heartbeat's,
-// ends: those who stop the heartbeat may hold what it waits for.
-func (l *Lock) hasEnded(ctx context.Context) bool {
-	if l.ending.Load() == tentative {
-		select {
-		case l.settling <- struct{}{}:
-			defer func() { <-l.settling }()
-		case <-ctx.Done():
-			return true
-		}
-	}
-	return l.ending.Load() != 0
 }
 
 // renew reports whether the lease lasts for so long from now on, or longer, and
@@ -284,7 +269,7 @@ var errOutlived = errors.New("still running after its context has ended; its lea
 func (l *Lock) outlived() error {
 	t := l.timing
 	soon := t.renew && (t.deadline.IsZero() || l.clock.Now().Before(t.outermost.Add(-t.overtimeAhead())))
-	if soon || l.beat.outlived || l.ending.Load() != 0 || invocation.BatchOf(l.ctx) != nil {
+	if soon || l.beat.outlived || l.end.hasBegun() || invocation.BatchOf(l.ctx) != nil {
 		return nil
 	}
 	l.beat.outlived = true

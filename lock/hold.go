@@ -32,8 +32,8 @@ type hold struct {
 	read    time.Time // the last reading of the clock; guarded by reading
 	time    time.Time // the time of wall then; guarded by reading
 
-	work   context.Context     // nil: the work has not begun
-	ending atomic.Int32        // how the lock ended or is being ended; 0 before that
+	work   context.Context // nil: the work has not begun
+	end    end
 	renews interface{ look() } // the heartbeat; nil: there is none
 }
 
@@ -48,7 +48,7 @@ func heldIn(ctx context.Context) *hold {
 // chain yields the lock, and those around it that have not ended.
 func (h *hold) chain(yield func(*hold) bool) {
 	for held := h; held != nil; held = held.outer {
-		if (held == h || held.ending.Load() == 0) && !yield(held) {
+		if (held == h || !held.end.hasBegun()) && !yield(held) {
 			return
 		}
 	}

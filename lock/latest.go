@@ -239,7 +239,7 @@ func (s *series) isOwed(c *settlement, ok bool, err error) bool {
 func (s *series) release() (relied bool) {
 	l := s.lock
 	if !l.beginEnd(released) { // an observer panicked
-		return l.outcome != nil
+		return l.end.outcome != nil
 	}
 	r := l.settlement(false)
 	l.coolDown(&r.request)

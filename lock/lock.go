@@ -20,17 +20,7 @@ type Lock struct {
 
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil with a fixed lease
-
-	settling chan struct{} // has an element until it is known whether an attempt to end the lock did so
-	outcome  error         // of that
 }
-
-// How a lock ends.
-const (
-	completed = iota + 1
-	released
-	tentative // unless the answer lets the lock go on
-)
 
 // acquire reports what becomes of ask, which returns nil once the claim owns a
 // row.
@@ -69,9 +59,9 @@ func (a *acquisition) acquire(ask func() error) (*Lock, error) {
 }
 
 func (a *acquisition) newLock() *Lock {
-	l := &Lock{settling: make(chan struct{}, 1), hold: hold{
+	l := &Lock{hold: hold{
 		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		decided: a.decided,
+		decided: a.decided, end: newEnd(),
 	}}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.

@@ -14,7 +14,7 @@ func TestRings(t *testing.T) {
 		// What is fixed for every claim of a Locker.
 		[]string{"doc.go", "errors.go", "key.go", "leasemode.go", "locker.go", "observation.go", "options.go"},
 		// One claim on one row, the row that is ours, and the requests for them.
-		[]string{"acquisition.go", "hold.go", "memory.go", "retry.go", "timing.go"},
+		[]string{"acquisition.go", "end.go", "hold.go", "memory.go", "retry.go", "timing.go"},
 		// A lock: the work's context, its heartbeat, its end, and what is told of it.
 		[]string{"heartbeat.go", "lease.go", "lock.go", "observe.go", "set.go", "settlement.go", "transaction.go"},
 		// The ways to ask for locks.

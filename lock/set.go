@@ -12,10 +12,7 @@ import (
 type set struct {
 	clock clock.Clock
 	locks []*Lock // in the order in which they were acquired
-
-	settling chan struct{} // has an element while the locks are being ended
-	ending   int32         // completed or released; 0 before that
-	outcome  error         // of that
+	end   end
 }
 
 // complete completes the event of every key.
@@ -27,7 +24,7 @@ func (s *set) complete(c Completion) error {
 	if how == released {
 		return ErrReleased
 	}
-	return s.outcome
+	return s.end.outcome
 }
 
 // release releases every name, the last one first; see Lock.release.
@@ -38,7 +35,7 @@ func (s *set) release(work progress) error {
 		tell, _ := l.release(limit, work)
 		return tell
 	})
-	return s.outcome
+	return s.end.outcome
 }
 
 // endOnce ends the locks in the order given, unless that was done before, and
@@ -47,21 +44,19 @@ func (s *set) release(work progress) error {
 func (s *set) endOnce(how int32, locks []*Lock, end func(*Lock, time.Time) (tell func())) int32 {
 	var tell []func()
 	defer func() { callEach(tell) }()
-	s.settling <- struct{}{}
-	defer func() { <-s.settling }()
-	if s.ending != 0 {
-		return s.ending
+	if !s.end.begin(how) {
+		return s.end.how.Load()
 	}
-	s.ending = how
+	defer s.end.finish()
 	defer func() {
 		var failed []error
 		for _, l := range s.locks {
-			if l.outcome != nil {
-				failed = append(failed, l.outcome)
+			if l.end.outcome != nil {
+				failed = append(failed, l.end.outcome)
 			}
 		}
-		if s.outcome = errors.Join(failed...); len(failed) == 1 {
-			s.outcome = failed[0]
+		if s.end.outcome = errors.Join(failed...); len(failed) == 1 {
+			s.end.outcome = failed[0]
 		}
 	}()
 	if len(locks) > 0 {

@@ -70,7 +70,7 @@ func (l *Lock) Interrupt() error {
 // for complete.
 func (l *Lock) release(limit time.Time, work progress) (tell func(), err error) {
 	if !l.beginEnd(released) {
-		return func() {}, l.outcome
+		return func() {}, l.end.outcome
 	}
 	s := l.settlement(false).endBy(limit)
 	s.request.Memory = l.memoryAfter(work)
@@ -92,11 +92,9 @@ func (l *Lock) drop() int {
 // beginEnd reports whether the caller is the one that ends the lock. If so,
 // write must follow. If not, it returns once the outcome is known.
 func (l *Lock) beginEnd(how int32) bool {
-	l.settling <- struct{}{}
-	if l.ending.CompareAndSwap(0, how) {
+	if l.end.begin(how) {
 		return true
 	}
-	<-l.settling
 	if l.beat != nil {
 		l.beat.join() // an observer that it called may have ended the lock
 	}
@@ -105,10 +103,10 @@ func (l *Lock) beginEnd(how int32) bool {
 
 // completedBefore returns what Complete returns for a lock that has ended.
 func (l *Lock) completedBefore() error {
-	if l.ending.Load() == released {
+	if l.end.how.Load() == released {
 		return ErrReleased
 	}
-	return l.outcome
+	return l.end.outcome
 }
 
 // settlement is the state of an attempt to end a lock.
@@ -212,7 +210,7 @@ func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
 // store panics. The outcome is empty if the lock goes on.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	goesOn := false
-	defer func() { <-l.settling }() // after endWork, so that a second caller finds nothing running
+	defer l.end.finish() // after endWork, so that a second caller finds nothing running
 	defer func() {
 		if s.throttled > 0 {
 			l.locker.pressed.Add(-1)
@@ -227,7 +225,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	if l.beat != nil && !s.completes && s.transaction == nil { // until it is completed, no duplicate may get the name
 		l.beat.stop()
 	}
-	l.outcome = ErrReleased
+	l.end.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	used := later(clock.Wall(l.clock), s.request.Until)
 	s.request.DeleteAfter = keepUntil(memory, used, l.locker.remember(l.outer))
@@ -235,14 +233,13 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	if s.goesOn != nil {
 		if why := s.goesOn(ok, err); why != nil {
 			goesOn = true
-			l.outcome = nil
-			l.ending.Store(0)
+			l.end.goOn()
 			l.unreported.Add(int64(s.sent))
 			return "", why
 		}
 	}
 	outcome, err = l.ended(s, ok, err)
-	l.outcome = err
+	l.end.outcome = err
 	return outcome, err
 }
 

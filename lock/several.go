@@ -39,7 +39,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 	ctx = invocation.Believable(ctx)
 	c := clock.From(ctx)
 	called := c.Now()
-	s := &set{clock: c, settling: make(chan struct{}, 1)}
+	s := &set{clock: c, end: newEnd()}
 	sorted, wrong, err := l.inOrder(keys)
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)

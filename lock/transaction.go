@@ -12,7 +12,7 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	if l.set != nil {
 		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Once(byID), handler))"}
 	}
-	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
+	if cause := context.Cause(ctx); cause != nil && !l.end.hasBegun() {
 		return cause // such as a *LostError
 	}
 	if !l.beginEnd(tentative) {
