@@ -23,16 +23,13 @@ const (
 // roles are what a child process can do. It answers in JSON lines on its
 // output.
 var roles = map[string]func(task) error{
-	"batches":   handleBatches,
 	"bootstrap": bootstrap,
 	"contend":   contend,
 	"faulted":   contendFaulted,
 	"hold":      hold,
-	"limited":   contendLimited,
 	"outlive":   outlive,
 	"peer":      playPeer,
 	"serve":     serve,
-	"several":   contendSeveral,
 	"work":      work,
 }
 

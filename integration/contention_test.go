@@ -99,7 +99,7 @@ func checkSpread(t *testing.T, holds []locktest.Hold) {
 }
 
 // contend is the part of a child that takes a share of the acquisitions, on
-// several goroutines.
+// several goroutines, and writes their holds.
 func contend(t task) error {
 	store, err := t.open(newWire(0))
 	if err != nil {
@@ -109,14 +109,6 @@ func contend(t task) error {
 	if err != nil {
 		return err
 	}
-	return shareTurns(t, t.Waiters, func() ([]locktest.Hold, error) {
-		h, err := takeTurn(locker)
-		return []locktest.Hold{h}, err
-	})
-}
-
-// shareTurns takes the turns of a child on n goroutines and writes their holds.
-func shareTurns(t task, n int, turn func() ([]locktest.Hold, error)) error {
 	buffer := bufio.NewWriter(os.Stdout)
 	out := json.NewEncoder(buffer)
 	var left atomic.Int64
@@ -124,16 +116,13 @@ func shareTurns(t task, n int, turn func() ([]locktest.Hold, error)) error {
 	var mu sync.Mutex
 	var errs []error
 	var wg sync.WaitGroup
-	for range n {
+	for range t.Waiters {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				holds, err := turn()
+				h := locktest.Hold{Name: fmt.Sprint("contended/", rand.N(contendedNames)), Holder: t.Who}
+				err := workUnder(locker, &h, contendedLease)
 				mu.Lock()
-				errs = append(errs, err)
-				for _, h := range holds {
-					h.Holder = t.Who
-					errs = append(errs, out.Encode(h))
-				}
+				errs = append(errs, err, out.Encode(h))
 				mu.Unlock()
 			}
 		})
@@ -142,18 +131,12 @@ func shareTurns(t task, n int, turn func() ([]locktest.Hold, error)) error {
 	return errors.Join(append(errs, buffer.Flush())...)
 }
 
-func takeTurn(locker *lock.Locker) (locktest.Hold, error) {
-	h := locktest.Hold{Name: fmt.Sprint("contended/", rand.N(contendedNames))}
-	err := workUnder(locker, &h, contendedLease)
-	return h, err
-}
-
 // workUnder works under the name of a hold. A server that is overloaded gives
 // some requests no answer; then the source delivers the event again. What could
 // not be released is free once the lease has ended.
 func workUnder(locker *lock.Locker, h *locktest.Hold, lease time.Duration) error {
 	lk, err := locker.Acquire(context.Background(), lock.Key{Name: h.Name})
-	for deliveredAgain(err) {
+	for errors.As(err, new(*lock.StoreError)) {
 		lk, err = locker.Acquire(context.Background(), lock.Key{Name: h.Name})
 	}
 	if err != nil {

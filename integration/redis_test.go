@@ -84,12 +84,13 @@ func passThroughTrouble(t *testing.T, p place, trouble func() error) {
 	var mu sync.Mutex
 	var holds []locktest.Hold
 	var workers, troubles sync.WaitGroup
-	locker := newLocker(t, p.store(t, nil), lock.Options{Lease: lock.FixedLease(lossyLease), MaxWait: time.Minute})
+	const lease = 10 * time.Second
+	locker := newLocker(t, p.store(t, nil), lock.Options{Lease: lock.FixedLease(lease), MaxWait: time.Minute})
 	for i := range 8 {
 		workers.Go(func() {
 			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
 				h := locktest.Hold{Name: fmt.Sprint("passed/", n%3), Holder: fmt.Sprint("worker ", i)}
-				expect.OK(t, workUnder(locker, &h, lossyLease))
+				expect.OK(t, workUnder(locker, &h, lease))
 				mu.Lock()
 				holds = append(holds, h)
 				mu.Unlock()

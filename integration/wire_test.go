@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -114,20 +113,6 @@ func (e redisError) Error() string { return string(e) }
 
 // RedisError implements redis.Error.
 func (redisError) RedisError() {}
-
-// newLossyWire returns a wire that loses one in oneIn requests, and as many
-// answers. As many requests again arrive late, after the client has given them
-// up: after the next attempts, or after a whole turn (F1, F2, F3). Call wait
-// before the end, for those that are on their way.
-func newLossyWire(oneIn int) (w *wire, wait func()) {
-	loss := fault.Mix{Seed: rand.Uint64(), Late: 300 * time.Millisecond, PerMille: map[fault.Fault]int{
-		fault.DropBefore: 1000 / oneIn, fault.DropThenApply: 1000 / oneIn, fault.ApplyThenDrop: 1000 / oneIn,
-	}}
-	copies := &fault.Copies{}
-	w = newWire(0)
-	w.plan, w.late = loss.Client(0), copies
-	return w, copies.Wait
-}
 
 func delayFor(ctx context.Context, d time.Duration) error {
 	if d == 0 {
