@@ -34,13 +34,13 @@ func TestAtScale(t *testing.T) { // F8, F55, F63
 		}{
 			{name: "new", surge: &surge{throughput: 4000, splits: growth}},
 			{name: "new, 200 invocations at most", surge: &surge{throughput: 4000, splits: growth, atATime: 200}},
-			{name: "new, batches of 100", surge: &surge{throughput: 4000, splits: growth, batch: 100, options: []middleware.Option{middleware.Concurrency(100)}}, dies: true},
+			{name: "new, batches of 100", surge: &surge{throughput: 4000, splits: growth, load: load{batch: 100, options: []middleware.Option{middleware.Concurrency(100)}}}, dies: true},
 			{name: "40,000 writes", surge: &surge{throughput: 40_000}},
 			{name: "100,000 writes", surge: &surge{throughput: 100_000}},
 			{name: "200,000 writes", surge: &surge{throughput: 200_000}},
 			{name: "100,000 writes, ready", surge: &surge{throughput: 100_000, atATime: 1000, ready: true}},
 			{name: "200,000 writes, ready", surge: &surge{throughput: 200_000, atATime: 1000, ready: true}},
-			{name: "200,000 writes, ready, OnHeld(Wait(1 s))", surge: &surge{throughput: 200_000, atATime: 1000, ready: true, options: []middleware.Option{waits}}},
+			{name: "200,000 writes, ready, OnHeld(Wait(1 s))", surge: &surge{throughput: 200_000, atATime: 1000, ready: true, load: load{options: []middleware.Option{waits}}}},
 		} {
 			t.Run(fmt.Sprintf("%s, 1 of %v", c.name, 1/size), func(t *testing.T) {
 				t.Parallel()
@@ -67,19 +67,19 @@ func (s *surge) wantAll(t *testing.T, mayDie bool) {
 		t.Errorf("%d messages are in the dead-letter queue, %d of them untried", s.dead, s.untried)
 	}
 	ran := 0
-	for i, n := range s.runs {
-		ran += n
-		if n > 1 {
-			t.Errorf("message %d ran %d times", i, n)
+	for id, m := range s.letters {
+		ran += m.runs
+		if m.runs > 1 {
+			t.Errorf("message %s ran %d times", id, m.runs)
 		}
 	}
-	if ran != len(s.completed) || ran+s.dead != s.messages() {
-		t.Errorf("of %d messages %d ran and %d were completed", s.messages(), ran, len(s.completed))
+	if ran != len(s.completed) || ran+s.dead != s.messages {
+		t.Errorf("of %d messages %d ran and %d were completed", s.messages, ran, len(s.completed))
 	}
 	if ideal := time.Duration(2 * eventsPerSecond / s.throughput * float64(s.lasts)); s.drained() > max(s.lasts, ideal)*3/2+2*eventsource.VisibilityTimeouts*s.timeout {
 		t.Errorf("drained after %v, of which the table needs %v", s.drained(), ideal)
 	}
-	if sent, accepted := s.table.Requests(); sent > 4*s.messages() || accepted == sent && s.throughput == 4000 {
-		t.Errorf("%d requests for %d messages, of which the table took %d", sent, s.messages(), accepted)
+	if sent, accepted := s.table.Requests(); sent > 4*s.messages || accepted == sent && s.throughput == 4000 {
+		t.Errorf("%d requests for %d messages, of which the table took %d", sent, s.messages, accepted)
 	}
 }
