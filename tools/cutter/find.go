@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -13,19 +12,16 @@ import (
 // finder finds the cuts that begin in lines of one file.
 type finder struct {
 	*file
-	info  *types.Info
-	stack []ast.Node // from the file to the parent of the node that is visited
-	cuts  []*cut
+	wanted []lines
+	info   *types.Info
+	stack  []ast.Node // from the file to the parent of the node that is visited
+	cuts   []*cut
 }
 
 func (f *finder) find() []*cut {
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		if n == nil {
-			f.stack = f.stack[:len(f.stack)-1]
-			return true
-		}
+	ast.PreorderStack(f.syntax, nil, func(n ast.Node, stack []ast.Node) bool {
+		f.stack = stack
 		f.visit(n)
-		f.stack = append(f.stack, n)
 		return true
 	})
 	return f.cuts
@@ -71,11 +67,15 @@ func (f *finder) visit(n ast.Node) {
 // add adds a cut that replaces n.
 func (f *finder) add(kind string, n ast.Node, text string) { f.replace(kind, n.Pos(), n.End(), text) }
 
+// replace adds a cut. It cannot be chosen when the tests run in a constant, for
+// example, or if a copy of the function does something else.
 func (f *finder) replace(kind string, from, to token.Pos, text string) {
-	c := &cut{file: f.file, from: f.offset(from), to: f.offset(to), text: text, kind: kind}
-	c.line = 1 + strings.Count(f.text[:c.from], "\n")
+	c := &cut{file: f.file, from: f.offset(from), to: f.offset(to), text: text, kind: kind, line: f.set.Position(from).Line}
 	if len(f.stack) > 1 {
 		c.fn, _ = f.stack[1].(*ast.FuncDecl)
+	}
+	if c.fn != nil && (strings.Contains(f.code(c.fn), "recover()") || strings.Contains(f.code(c.fn), "runtime.Caller")) {
+		c.fn = nil
 	}
 	if slices.ContainsFunc(f.wanted, func(l lines) bool { return l.from <= c.line && c.line <= l.to }) {
 		f.cuts = append(f.cuts, c)
@@ -86,25 +86,21 @@ func (f *finder) replace(kind string, from, to token.Pos, text string) {
 // by that statement.
 func (f *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
-		kind, body := leftOut, 2
+		without, body := "if false { "+f.code(s)+" }", &ast.BlockStmt{} // so that what it uses is used
 		switch s := s.(type) {
 		case *ast.CaseClause, *ast.CommClause:
-			kind = "case left out"
+			without = ""
 		case *ast.DeferStmt:
 			f.add("defer left out", s, f.code(s.Call))
-		case *ast.AssignStmt:
-			if s.Tok == token.DEFINE {
-				continue
-			}
 		case *ast.IfStmt:
-			body = len(s.Body.List)
+			body = s.Body
 		case *ast.ForStmt:
-			body = len(s.Body.List)
+			body = s.Body
 		case *ast.RangeStmt:
-			body = len(s.Body.List)
+			body = s.Body
 		}
-		if body > 1 {
-			f.add(kind, s, "")
+		if a, ok := s.(*ast.AssignStmt); len(body.List) != 1 && (!ok || a.Tok != token.DEFINE) {
+			f.add("statement left out", s, without)
 		}
 	}
 }
@@ -113,14 +109,14 @@ func (f *finder) statements(list []ast.Stmt) {
 // many.
 func (f *finder) omit(kind string, list []ast.Expr, least int) {
 	for i, e := range list {
-		switch {
-		case len(list) < least:
-		case i+1 < len(list):
-			f.replace(kind, e.Pos(), list[i+1].Pos(), "")
-		case i > 0:
-			f.replace(kind, list[i-1].End(), e.End(), "")
-		default:
-			f.add(kind, e, "")
+		from, to := e.Pos(), e.End()
+		if i+1 < len(list) {
+			to = list[i+1].Pos()
+		} else if i > 0 {
+			from = list[i-1].End()
+		}
+		if len(list) >= least {
+			f.replace(kind, from, to, "")
 		}
 	}
 }
@@ -192,19 +188,14 @@ func (f *finder) result(n *ast.ReturnStmt) {
 	zeros := f.zeros()
 	if len(n.Results) == 1 && len(zeros) > 1 { // of a call
 		names := []string{"cut0", "cut1", "cut2", "cut3", "cut4", "cut5"}[:len(zeros)]
-		all := strings.Join(names, ", ")
 		for i, zero := range zeros {
 			results := slices.Replace(slices.Clone(names), i, i+1, zero)
-			f.add("zero result", n, all+" := "+f.code(n.Results[0])+"; _ = "+names[i]+"; return "+strings.Join(results, ", "))
+			f.add("zero result", n, strings.Join(names, ", ")+" := "+f.code(n.Results[0])+"; _ = "+names[i]+"; return "+strings.Join(results, ", "))
 		}
 		return
 	}
 	for i, e := range n.Results {
-		switch was := f.code(e); was {
-		case zeros[i], "true", "false":
-		case "nil", "0", `""`:
-			f.add("zero result", e, zeros[i])
-		default:
+		if was := f.code(e); !slices.Contains([]string{"nil", "0", `""`, "true", "false"}, was) {
 			f.replace("zero result", n.Pos(), e.End(), "_ = "+was+"; "+f.between(n.Pos(), e.Pos())+zeros[i])
 		}
 	}
@@ -212,26 +203,21 @@ func (f *finder) result(n *ast.ReturnStmt) {
 
 // zeros returns the zero values of the results of the innermost function.
 func (f *finder) zeros() (zeros []string) {
-	var fn *ast.FuncType
+	var results *ast.FieldList
 	for _, n := range f.stack {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			fn = n.Type
+			results = n.Type.Results
 		case *ast.FuncLit:
-			fn = n.Type
+			results = n.Type.Results
 		}
 	}
-	if fn.Results == nil {
+	if results == nil {
 		return nil
 	}
-	for _, field := range fn.Results.List {
-		text := f.code(field.Type)
-		zero := cmp.Or(map[string]string{"error": "nil", "any": "nil", "bool": "false", "string": `""`, "int": "0"}[text], "*new("+text+")")
-		if strings.ContainsAny(text[:1], "*[") || strings.HasPrefix(text, "map[") || strings.HasPrefix(text, "func(") {
-			zero = "nil"
-		}
+	for _, field := range results.List {
 		for range max(len(field.Names), 1) {
-			zeros = append(zeros, zero)
+			zeros = append(zeros, "*new("+f.code(field.Type)+")")
 		}
 	}
 	return zeros

@@ -6,20 +6,23 @@
 //
 // It runs in the repository. No file is changed: the go command is given the
 // cuts as an overlay. Without files it cuts the lines that have changed since
-// -rev. Each cut meets the tests of all modules that reach its line, those of
-// its own package first. The exit status is 1 if a cut survives.
+// -rev. Each cut meets the tests of all modules that call its function, those
+// of its own package first. The exit status is 1 if a cut survives.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,12 +31,10 @@ import (
 var (
 	rev      = flag.String("rev", "origin/main", "cut the lines that have changed since the branch left `revision`")
 	packages = flag.String("packages", "", "run only the tests of packages whose path matches `regexp`")
-	sample   = flag.Int("n", 0, "make only `n` of the cuts, drawn at random")
+	sample   = flag.Int("n", math.MaxInt, "make only `n` of the cuts, drawn at random")
 	seed     = flag.Uint64("seed", 1, "draw them from this `number`")
 	parallel = flag.Int("p", runtime.NumCPU(), "try `n` cuts at a time")
 	listOnly = flag.Bool("list", false, "list the cuts, and run no test")
-	short    = flag.Bool("short", true, "run the tests with -short")
-	verbose  = flag.Bool("v", false, "print also which tests notice a cut")
 )
 
 func main() {
@@ -60,17 +61,15 @@ func run(ctx context.Context, root string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if *sample > 0 && *sample < len(cuts) {
-		r := rand.New(rand.NewPCG(*seed, 0))
-		r.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
-		cuts = cuts[:*sample]
-		slices.SortFunc(cuts, (*cut).compare)
+	for r := rand.New(rand.NewPCG(*seed, 0)); len(cuts) > *sample; {
+		at := r.IntN(len(cuts))
+		cuts = slices.Delete(cuts, at, at+1)
 	}
 	began := time.Now()
 	if !*listOnly {
 		err = try(ctx, root, cuts)
 	}
-	survivors := slices.DeleteFunc(slices.Clone(cuts), func(c *cut) bool { return c.noticed })
+	survivors := unnoticed(cuts)
 	for _, c := range survivors {
 		fmt.Println(c)
 	}
@@ -79,6 +78,56 @@ func run(ctx context.Context, root string, args []string) error {
 		err = fmt.Errorf("%d cuts survive", len(survivors))
 	}
 	return err
+}
+
+// lines are consecutive lines of a file, counted from 1.
+type lines struct{ from, to int }
+
+var everything = lines{1, math.MaxInt}
+
+// choose returns the lines to cut, by file: those that the arguments name, or
+// those that have changed since the branch left the revision.
+func choose(ctx context.Context, root string, args []string) (map[string][]lines, error) {
+	wanted := map[string][]lines{}
+	for _, arg := range args {
+		name, span, limited := strings.Cut(arg, ":")
+		l := everything
+		if _, err := fmt.Sscanf(span, "%d-%d", &l.from, &l.to); limited && err != nil {
+			return nil, fmt.Errorf("%s: after the colon are the first and the last line, as in 12-34", arg)
+		}
+		wanted[name] = append(wanted[name], l)
+	}
+	if len(args) > 0 {
+		return wanted, nil
+	}
+	const code = " -- *.go :(exclude)*_test.go :(exclude)*/testdata/*"
+	diff, err := command(ctx, root, "git", strings.Fields("diff -U0 --no-color --no-ext-diff --dst-prefix=b/ --merge-base "+*rev+code)...)
+	if err != nil {
+		return nil, err
+	}
+	added, err := command(ctx, root, "git", strings.Fields("ls-files --others --exclude-standard"+code)...)
+	wanted = hunks(diff)
+	for _, name := range strings.Fields(added) {
+		wanted[name] = []lines{everything}
+	}
+	return wanted, err
+}
+
+var hunk = regexp.MustCompile(`^@@ -\S+ \+(\d+)(?:,(\d+))? @@`)
+
+// hunks returns the new lines of a diff without context, by file.
+func hunks(diff string) map[string][]lines {
+	changed, name := map[string][]lines{}, ""
+	for line := range strings.Lines(diff) {
+		if file, ok := strings.CutPrefix(line, "+++ b/"); ok {
+			name = strings.TrimSpace(file)
+		} else if at := hunk.FindStringSubmatch(line); at != nil && at[2] != "0" {
+			from, _ := strconv.Atoi(at[1])
+			more, _ := strconv.Atoi(at[2]) // "" is one line
+			changed[name] = append(changed[name], lines{from, from + max(more, 1) - 1})
+		}
+	}
+	return changed
 }
 
 // command returns what a command prints.
