@@ -17,7 +17,6 @@ type wire struct {
 	next     *http.Transport
 	delay    time.Duration
 	requests atomic.Int64
-	timedOut atomic.Int64 // requests whose answer was not waited for
 
 	dialect fault.Dialect // of HTTP
 	plan    fault.Plan    // nil: no faults
@@ -51,11 +50,7 @@ func (w *wire) carry(ctx context.Context, send func() error) error {
 	if err := delayFor(ctx, w.delay); err != nil {
 		return err
 	}
-	err := send()
-	if ctx.Err() != nil {
-		w.timedOut.Add(1)
-	}
-	return err
+	return send()
 }
 
 // take returns how many requests were sent since it was last called.
