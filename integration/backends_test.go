@@ -37,8 +37,8 @@ var backends = []backend{
 	{name: "DynamoDBLocal", kills: 100, contended: 1000, faulted: 20_000, waiters: 4, start: onTable(servers.DynamoDBLocal)},
 	{name: "Redis", kills: 1000, killsShort: 25, ownClock: true, contended: 100_000, faulted: 100_000, faultedShort: 600, start: onRedis(servers.Redis)},
 	{name: "Valkey", ownClock: true, contended: 10_000, start: onRedis(servers.Valkey)},
-	{name: "RedisQuorum", ownClock: true, splits: true, contended: 10_000, start: onQuorum(0)},
-	{name: "RedisQuorumOneDown", ownClock: true, splits: true, contended: 10_000, start: onQuorum(1)},
+	{name: "RedisQuorum", ownClock: true, contended: 10_000, start: onQuorum(0)},
+	{name: "RedisQuorumOneDown", ownClock: true, contended: 10_000, start: onQuorum(1)},
 	{name: "S3gofakes3", kills: 100, ownClock: true, lateEnd: coarseLease, contended: 10_000, faulted: 10_000, faultedShort: 120, waiters: 4, start: onS3(fakeS3)},
 	{name: "S3versitygw", kills: 100, ownClock: true, lateEnd: coarseLease, contended: 10_000, faulted: 5000, waiters: 4, start: onS3(servers.VersityGW)},
 	{name: "Azurite", kills: 100, ownClock: true, lateEnd: coarseLease, contended: 10_000, faulted: 5000, waiters: 4, start: onAzurite},
@@ -59,9 +59,6 @@ type backend struct {
 	// kills is how many processes the long form of TestCrashes kills, and
 	// killsShort the same for its short form. Zero: it does not run.
 	kills, killsShort int
-	// splits means that claims at the same time may each get some of the servers,
-	// and then nobody has the name. Package lock repeats such claims.
-	splits bool
 	// waiters of each process; zero: as many as fit.
 	waiters int
 	start   func(testing.TB) place

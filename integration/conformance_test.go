@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -157,4 +160,15 @@ var otherTables = map[string]dynamodb.CreateTableInput{
 
 func stringAttribute(name string) types.AttributeDefinition {
 	return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS}
+}
+
+// TestIgnoredConditions shows what would happen where a server ignores the
+// conditions of writes: the store does not use it.
+func TestIgnoredConditions(t *testing.T) { // F52
+	p := onS3(servers.VersityGWNoMeta)(t)
+	locker := newLocker(t, p.store(t, nil), lock.Options{Lease: lock.FixedLease(time.Minute)})
+	_, err := locker.Acquire(t.Context(), lock.Key{Name: "ignored"})
+	if !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "does not check the condition") {
+		t.Errorf("got %v, want a *lock.ConfigError", err)
+	}
 }
