@@ -27,7 +27,6 @@ var roles = map[string]func(task) error{
 	"contend":   contend,
 	"faulted":   contendFaulted,
 	"hold":      hold,
-	"outlive":   outlive,
 	"peer":      playPeer,
 	"serve":     serve,
 	"work":      work,
