@@ -49,6 +49,7 @@ var managedLambdaEmulator = product{
 			lambdaEmulatorCommand(dir, port, data).Args...)
 	},
 	optional: true,
+	ends:     true,
 }
 
 // ManagedLambdaEmulator is like [LambdaEmulator], as a Lambda Managed Instance

@@ -46,6 +46,8 @@ type product struct {
 	scheme string
 	// optional means that tests may do without it.
 	optional bool
+	// ends means that it may end by itself, with what it runs.
+	ends bool
 
 	once sync.Once
 	dir  string
