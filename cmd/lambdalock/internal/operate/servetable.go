@@ -22,12 +22,12 @@ type ServeTable struct {
 func (c *ServeTable) Help() string {
 	return `A lock table for functions that run elsewhere on this machine, such as under AWS's aws-lambda-rie or sam local. It needs no Docker and no AWS account. It is DynamoDB in memory, as far as locks need it: one empty table, gone when the command ends.
 
-It prints the variables to set in the environment of the functions, and of the other commands, which then show these locks. A container has another loopback interface: in Docker Desktop it reaches the table as http://host.docker.internal:8000, and on Linux if the table is served with --any-interface :8000.
+It prints the variables to set in the environment of the functions, and of the other commands, which then show these locks. Set them in a shell of its own, because they replace your credentials. A container has another loopback interface: in Docker Desktop it reaches the table as http://host.docker.internal:8000, and on Linux if the table is served with --any-interface :8000.
 
 It ends with Ctrl-C, and then its status is 0.
 
 Examples:
-  lambdalock serve-table                          # and, in another shell, export what it prints
+  lambdalock serve-table                          # and, in another shell, set what it prints
   lambdalock serve-table 127.0.0.1:0 --table orders-locks
   lambdalock serve-table --any-interface :8000    # for containers on Linux`
 }
