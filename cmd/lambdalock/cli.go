@@ -19,14 +19,15 @@ type cli struct {
 	CreateTable operate.CreateTable `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
 	ServeTable  operate.ServeTable  `cmd:"" help:"Serve a lock table in memory to functions that run elsewhere on this machine. Needs no AWS account."`
 
-	List    operate.List    `cmd:"" help:"List the locks of a store, with their holders."`
-	Show    operate.Show    `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`
-	Watch   operate.Watch   `cmd:"" help:"Print what happens to the locks of a store, until Ctrl-C."`
-	Release operate.Release `cmd:"" help:"Take a lock from its holder."`
-	Forget  operate.Forget  `cmd:"" help:"Make a completed event run again."`
-	Explain operate.Explain `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
-	Redrive operate.Redrive `cmd:"" help:"Empty a dead-letter queue: delete what was completed, and send back what was not."`
-	Doctor  operate.Doctor  `cmd:"" help:"Check the store, and with --function a deployed function, for settings that lose locks or events."`
+	List     operate.List     `cmd:"" help:"List the locks of a store, with their holders."`
+	Show     operate.Show     `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`
+	Watch    operate.Watch    `cmd:"" help:"Print what happens to the locks of a store, until Ctrl-C."`
+	Release  operate.Release  `cmd:"" help:"Take a lock from its holder."`
+	Forget   operate.Forget   `cmd:"" help:"Make an event run again that was completed, or whose run was interrupted."`
+	Complete operate.Complete `cmd:"" help:"Say that the work of an event whose run was interrupted was done."`
+	Explain  operate.Explain  `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
+	Redrive  operate.Redrive  `cmd:"" help:"Empty a dead-letter queue: delete what was completed, and send back what was not."`
+	Doctor   operate.Doctor   `cmd:"" help:"Check the store, and with --function a deployed function, for settings that lose locks or events."`
 
 	Completion completionCmd `cmd:"" help:"Print what makes a shell complete commands and flags."`
 	Man        manCmd        `cmd:"" help:"Print the manual page."`

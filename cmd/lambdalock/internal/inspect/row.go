@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,24 +24,25 @@ const (
 // Row is a row as the commands print it. docs/OPERATIONS.md documents the
 // fields of its JSON, which scripts rely on.
 type Row struct {
-	Name         string      `json:"name"`          // as it is stored
-	Namespace    string      `json:"namespace"`     //
-	Key          string      `json:"key,omitempty"` // as the key function gives it; empty if the row has only its hash
-	Digest       string      `json:"digest"`        // of the key, as logs have it
-	Slot         int         `json:"slot"`          // of a limited lock; 1 for any other
-	State        State       `json:"state"`         //
-	Holder       string      `json:"holder,omitempty"`
-	Since        time.Time   `json:"since,omitzero"`
-	Until        time.Time   `json:"until,omitzero"`
-	Event        string      `json:"event,omitempty"`
-	Payload      string      `json:"payload,omitempty"`
-	Marks        int64       `json:"marks,omitempty"` // of events that were coalesced, for which the holder runs once more; -1: it takes no more
-	Fence        int64       `json:"fence,omitempty"`
-	Completed    []Completed `json:"completed,omitempty"`
-	HighestOrder string      `json:"highestOrder,omitempty"`
-	Result       *Result     `json:"result,omitempty"`
-	DeleteAfter  time.Time   `json:"deleteAfter,omitzero"`
-	Slots        []Row       `json:"slots,omitempty"` // the other slots of a limited lock
+	Name         string        `json:"name"`          // as it is stored
+	Namespace    string        `json:"namespace"`     //
+	Key          string        `json:"key,omitempty"` // as the key function gives it; empty if the row has only its hash
+	Digest       string        `json:"digest"`        // of the key, as logs have it
+	Slot         int           `json:"slot"`          // of a limited lock; 1 for any other
+	State        State         `json:"state"`         //
+	Holder       string        `json:"holder,omitempty"`
+	Since        time.Time     `json:"since,omitzero"`
+	Until        time.Time     `json:"until,omitzero"`
+	Event        string        `json:"event,omitempty"`
+	Payload      string        `json:"payload,omitempty"`
+	Marks        int64         `json:"marks,omitempty"` // of events that were coalesced, for which the holder runs once more; -1: it takes no more
+	Fence        int64         `json:"fence,omitempty"`
+	Completed    []Completed   `json:"completed,omitempty"`
+	Interrupted  []Interrupted `json:"interrupted,omitempty"`
+	HighestOrder string        `json:"highestOrder,omitempty"`
+	Result       *Result       `json:"result,omitempty"`
+	DeleteAfter  time.Time     `json:"deleteAfter,omitzero"`
+	Slots        []Row         `json:"slots,omitempty"` // the other slots of a limited lock
 }
 
 // Completed is an event that the row remembers.
@@ -49,6 +51,15 @@ type Completed struct {
 	Payload string    `json:"payload,omitempty"`
 	Until   time.Time `json:"until"`
 	Expired bool      `json:"expired"`
+}
+
+// Interrupted is an event of which a run began and nothing is known of its end.
+type Interrupted struct {
+	Event   string    `json:"event"`
+	Payload string    `json:"payload,omitempty"`
+	Holder  string    `json:"holder"` // of that run
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"` // when it is forgotten
 }
 
 // Result says that the result of an event is kept for replay.
@@ -78,10 +89,25 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 	for _, c := range row.Memory.Completed {
 		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, Until: c.Until.UTC(), Expired: c.Expired(now)})
 	}
+	for _, e := range MemoryAt(row, now).Interrupted {
+		r.Interrupted = append(r.Interrupted, Interrupted{Event: e.Event, Payload: e.Payload, Holder: e.Holder, Since: e.Since.UTC(), Until: e.Until.UTC()})
+	}
 	if e := row.Memory.Result.Event; e != "" {
 		r.Result = &Result{Event: e, Bytes: len(row.Memory.Result.Body)}
 	}
 	return r
+}
+
+// MemoryAt returns what a claim at now would find in the row: if its holder is
+// dead and asked for that, its event is interrupted, too.
+func MemoryAt(row *driver.Row, now time.Time) driver.Memory {
+	next := *row
+	if StateOf(row, now) == Expired {
+		next.Take(&driver.Claim{Token: "reader", Now: now}, now)
+	}
+	m := next.Memory
+	m.Interrupted = slices.DeleteFunc(slices.Clone(m.Interrupted), func(e driver.InterruptedEvent) bool { return e.Until.Before(now) })
+	return m
 }
 
 // StateOf returns the state of a row at now.
@@ -146,6 +172,9 @@ func (r *Row) details(line func(label, format string, args ...any), now time.Tim
 		} else {
 			line("completed", "%s  remembered until %s", Safe(c.Event), Moment(c.Until, now))
 		}
+	}
+	for _, e := range r.Interrupted {
+		line("interrupted", "%s  since %s by %s, remembered until %s", Safe(e.Event), Moment(e.Since, now), Safe(e.Holder), Moment(e.Until, now))
 	}
 	if r.HighestOrder != "" {
 		line("highest order", "%s", Safe(r.HighestOrder))

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Forget makes a completed event run again.
+// Forget makes a completed or interrupted event run again.
 type Forget struct {
 	console.StoreFlags
 	confirmation
@@ -30,11 +31,13 @@ type Forget struct {
 
 // Help returns what --help adds.
 func (c *Forget) Help() string {
-	return `Makes a completed event run again: the next delivery of it finds that it was not completed. It shows the event and asks first. It refuses while somebody holds the lock, and holds the lock itself while it changes the row.
+	return `Makes an event run again that was completed, or whose run was interrupted: the next delivery of it finds neither. It shows the event and asks first. It refuses while somebody holds the lock, and holds the lock itself while it changes the row.
 
 It delivers nothing: send the event again yourself. It does not undo what the first run did, and what the event stands for happens twice unless the handler prevents it. A result that is kept for replay is lost.
 
 Where keys have an Order (FIFO queues, streams, S3LatestRecord), an event up to the highest completed order is stale, and is skipped even if it is forgotten. --reset-order forgets the highest order. From then on every earlier event that is delivered again runs too, unless the row remembers it, and may undo what later ones did, until a later event is completed.
+
+If a run was interrupted and its work was done nevertheless, use lambdalock complete.
 
 The status is 0 if the event was forgotten, 1 if the row does not remember it, while the lock is held, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
 
@@ -73,21 +76,35 @@ func (c *Forget) forget(ctx context.Context, store driver.Store, out io.Writer, 
 	if err := ask(ctx, "Forget "+inspect.Safe(c.Event)+"?"); err != nil {
 		return err
 	}
-	if err := edit(ctx, store, row.Name, func(m driver.Memory) (*driver.Memory, error) { return c.without(m, &row) }); err != nil {
+	if err := edit(ctx, store, "forget", row.Name, func(m driver.Memory) (*driver.Memory, error) { return c.without(m, &row) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "Forgotten. %s runs at its next delivery; nothing delivers it by itself.\n", inspect.Safe(c.Event))
 	return err
 }
 
-// find returns the place of the event among those that are remembered, or -1.
-func (c *Forget) find(m *driver.Memory) int {
-	for _, event := range []string{c.Event, stored.Event(c.Event)} {
+// find returns the place of the event among those that are remembered as
+// completed, or -1.
+func (c *Forget) find(m *driver.Memory) int { return findCompleted(m, c.Event) }
+
+func findCompleted(m *driver.Memory, event string) int {
+	for _, event := range []string{event, stored.Event(event)} {
 		if i := slices.IndexFunc(m.Completed, func(e driver.CompletedEvent) bool { return e.Event == event }); i >= 0 {
 			return i
 		}
 	}
 	return -1
+}
+
+// findInterrupted returns what is remembered at now of an event that was
+// interrupted, or nil.
+func findInterrupted(m *driver.Memory, event string, now time.Time) *driver.InterruptedEvent {
+	return cmp.Or(m.FindInterrupted(event, now), m.FindInterrupted(stored.Event(event), now))
+}
+
+// withoutInterrupted returns the interrupted events of m but one.
+func withoutInterrupted(m *driver.Memory, event string) []driver.InterruptedEvent {
+	return slices.DeleteFunc(slices.Clone(m.Interrupted), func(e driver.InterruptedEvent) bool { return e.Event == event })
 }
 
 // check returns why the event cannot be forgotten, as far as the row tells now.
@@ -99,8 +116,10 @@ func (c *Forget) check(row *driver.NamedRow, now time.Time) error {
 	case inspect.Held:
 		return heldBy(row.Name, row.Holder, row.Until, now)
 	}
-	i := c.find(&row.Memory)
+	i, m := c.find(&row.Memory), inspect.MemoryAt(&row.Row, now)
 	switch {
+	case findInterrupted(&m, c.Event, now) != nil:
+		return nil
 	case c.ResetOrder && row.Memory.HighestOrder != "":
 		return nil
 	case i < 0 && row.Memory.HighestOrder != "":
@@ -120,8 +139,12 @@ func heldBy(name, holder string, until, now time.Time) error {
 // consequences says what will happen.
 func (c *Forget) consequences(row *driver.NamedRow, now time.Time) string {
 	var text strings.Builder
-	m := &row.Memory
+	known := inspect.MemoryAt(&row.Row, now)
+	m := &known
 	fmt.Fprintln(&text, inspect.Safe(row.Name))
+	if e := findInterrupted(m, c.Event, now); e != nil {
+		fmt.Fprint(&text, interruptedLine(e, now))
+	}
 	if i := c.find(m); i >= 0 {
 		fmt.Fprintf(&text, "  completed      %s  remembered until %s\n", inspect.Safe(m.Completed[i].Event), inspect.Moment(m.Completed[i].Until, now))
 		if m.Result.Event == m.Completed[i].Event {
@@ -145,6 +168,10 @@ the row remembers it, and may undo what later ones did.`)
 	return text.String()
 }
 
+func interruptedLine(e *driver.InterruptedEvent, now time.Time) string {
+	return fmt.Sprintf("  interrupted    %s  since %s by %s\n", inspect.Safe(e.Event), inspect.Moment(e.Since, now), inspect.Safe(e.Holder))
+}
+
 // without returns the memory without the event. It refuses if the event was
 // completed again since the row was shown.
 func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memory, error) {
@@ -158,6 +185,9 @@ func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memor
 			m.Result = driver.Result{}
 		}
 	}
+	if e := findInterrupted(&m, c.Event, time.Now()); e != nil {
+		m.Interrupted = withoutInterrupted(&m, e.Event)
+	}
 	if c.ResetOrder {
 		m.HighestOrder = ""
 	}
@@ -166,11 +196,11 @@ func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memor
 
 // edit changes what a row remembers. It holds the lock meanwhile, so that no
 // one else changes it, and no run completes what was to be forgotten.
-func edit(ctx context.Context, store driver.Store, name string, change func(driver.Memory) (*driver.Memory, error)) error {
+func edit(ctx context.Context, store driver.Store, command, name string, change func(driver.Memory) (*driver.Memory, error)) error {
 	e := &editor{Store: store, name: name}
 	locker, err := lock.New(e, &lock.Options{
 		Lease: lock.FixedLease(15 * time.Second), Remember: longestRemember, Logger: slog.New(slog.DiscardHandler),
-		Holder: func(context.Context) string { return "lambdalock forget by " + person() },
+		Holder: func(context.Context) string { return "lambdalock " + command + " by " + person() },
 	})
 	if err != nil {
 		return err
@@ -183,7 +213,7 @@ func edit(ctx context.Context, store driver.Store, name string, change func(driv
 		return heldBy(name, held.Holder, held.Until, time.Now())
 	}
 	if err != nil && e.unclear {
-		return fmt.Errorf("it may be forgotten nevertheless, as an answer is missing: look with show: %w", err)
+		return fmt.Errorf("it may be changed nevertheless, as an answer is missing: look with show: %w", err)
 	}
 	return err
 }

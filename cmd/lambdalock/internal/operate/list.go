@@ -25,11 +25,13 @@ type List struct {
 	Held    bool `xor:"which" help:"Only locks that are held."`
 	Expired bool `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
 	All     bool `xor:"which" help:"All rows, free ones as well."`
+
+	Interrupted bool `xor:"which" help:"Only locks that remember an event of which a run began and nothing is known of its end."`
 }
 
 // Help returns what --help adds.
 func (c *List) Help() string {
-	return `Without --held, --expired or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
+	return `Without --held, --expired, --interrupted or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
 
 Up to 1,000 rows are sorted by name; more are printed while they are read, in no order. --json prints one object on each line; the last line of the table goes to standard error.
 
@@ -61,7 +63,7 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 		}
 		r := inspect.Describe(row.Name, &row.Row, l.now)
 		l.count[r.State]++
-		if !c.wants(r.State) {
+		if !c.wants(&r) {
 			continue
 		}
 		if err := l.add(r); err != nil {
@@ -75,14 +77,16 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 	return err
 }
 
-func (c *List) wants(s inspect.State) bool {
+func (c *List) wants(r *inspect.Row) bool {
 	switch {
 	case c.Held:
-		return s == inspect.Held
+		return r.State == inspect.Held
 	case c.Expired:
-		return s == inspect.Expired
+		return r.State == inspect.Expired
+	case c.Interrupted:
+		return len(r.Interrupted) > 0
 	}
-	return c.All || s != inspect.Free
+	return c.All || r.State != inspect.Free
 }
 
 // lister prints rows, a chunk at a time.

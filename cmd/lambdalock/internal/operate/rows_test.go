@@ -317,7 +317,7 @@ func TestForget(t *testing.T) {
 // completeAgain completes an event once more, as after it was forgotten.
 func completeAgain(t *testing.T, store *memstore.Store, event string) {
 	t.Helper()
-	err := edit(t.Context(), store, "orders/a", func(m driver.Memory) (*driver.Memory, error) {
+	err := edit(t.Context(), store, "forget", "orders/a", func(m driver.Memory) (*driver.Memory, error) {
 		m.Completed = slices.Clone(m.Completed)
 		for i := range m.Completed {
 			if m.Completed[i].Event == event {

@@ -29,7 +29,7 @@ type Show struct {
 
 // Help returns what --help adds.
 func (c *Show) Help() string {
-	return `Prints who holds the lock and until when, the events that are remembered as completed, and when the row may be deleted. "expired" is a lock whose holder died: the next claim gets it. Times are compared with the clock of this machine.
+	return `Prints who holds the lock and until when, the events that are remembered as completed or interrupted (a run began, and nothing is known of its end), and when the row may be deleted. "expired" is a lock whose holder died: the next claim gets it. Times are compared with the clock of this machine.
 
 The status is 0 if there is a row, 1 if not, 64 if a flag or the environment is wrong, and 69 if the store did not answer or refused.
 

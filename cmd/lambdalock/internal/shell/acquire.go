@@ -103,10 +103,17 @@ func (r *guardedRun) refused(err error) error {
 		held   *lock.HeldError
 		config *lock.ConfigError
 		key    *lock.NoKeyError
+
+		interrupted *lock.InterruptedError
 	)
 	switch {
+	case errors.As(err, &interrupted):
+		return r.fail(statusUnknown, "%q: the run for the event %q that began at %s by %s was interrupted, so the command does not run: find out whether its work was done, and use lambdalock complete or lambdalock forget",
+			r.Key, *r.Event, inspect.Stamp(interrupted.Since), interrupted.Holder)
 	case errors.As(err, &held):
 		return r.fail(r.ConflictExitCode, "%s", describeHeld(held))
+	case errors.Is(err, lock.ErrCompleted) && r.skipped:
+		return console.ExitStatus(0)
 	case errors.Is(err, lock.ErrCompleted):
 		return r.fail(0, "%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
 	case errors.As(err, &config), errors.As(err, &key):

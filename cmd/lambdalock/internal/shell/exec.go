@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -34,6 +35,7 @@ type Exec struct {
 	HoldAtLeast      time.Duration `default:"0" help:"How long the name stays held at least, whatever becomes of the command, so that hosts whose clocks differ run a job once; less than the time between two runs (${default}). If this process dies, it is as long as --lease."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
 	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
+	OnInterrupted    string        `enum:"run,skip,fail" default:"run" help:"What to do if an earlier run for this event was interrupted, so that nobody knows whether it was done: run, skip (it counts as done) or fail (status 76) (${default})."`
 	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
 	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
 	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
@@ -47,6 +49,7 @@ type Exec struct {
 // The statuses of exec itself; sysexits(3) has the first one.
 const (
 	statusLost        = 75 // EX_TEMPFAIL
+	statusUnknown     = 76
 	statusCannotRun   = 126
 	statusNotFound    = 127
 	statusSignal      = 128 // plus the signal's number
@@ -92,9 +95,12 @@ The status is that of the command, 128 plus the number of the signal that ended 
   64   a flag, the store's URL or the environment is wrong
   69   the store does not answer or refuses the request
   75   the lease was lost, and the command was ended
+  76   an earlier run for the event was interrupted (--on-interrupted fail)
   126  the command cannot be executed
   127  there is no such command
-The command did not run if the status is 1, 64, 69, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+The command did not run if the status is 1, 64, 69, 76, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+
+With --on-interrupted skip or fail, a command runs at most once for an event unless it ends with a status of its own: if lambdalock or the machine dies, the lease is lost, or a signal ends the command, nobody knows whether the work was done. lambdalock complete and forget decide. Give it to every run for the event.
 
 Examples:
   lambdalock exec --key nightly -- ./report.sh                        # one at a time; held: one line, status 1
@@ -150,6 +156,8 @@ func (c *Exec) check() error {
 		return errors.New("--key is empty: name what to lock; if it came from a variable, that is not set")
 	case c.Event != nil && *c.Event == "":
 		return errors.New("--event is empty: give the event's identity, or leave it out; if it came from a variable, that is not set")
+	case c.Event == nil && c.OnInterrupted != onInterruptedRun:
+		return fmt.Errorf("--on-interrupted %s needs --event: without one there are no runs for the same event", c.OnInterrupted)
 	case c.Lease < shortest:
 		return fmt.Errorf("--lease %v: at least %v, because the command must end 2s before the lease does", c.Lease, shortest)
 	case c.Lease > longestLease:
@@ -190,6 +198,8 @@ type guardedRun struct {
 	signals <-chan os.Signal
 	wall    func() time.Time // the wall clock, without the monotonic one
 
+	skipped bool // an earlier run counts as done, and that was said
+
 	mu       sync.Mutex
 	storeErr error // of the last renewal, if it failed
 }
@@ -201,13 +211,32 @@ func (r *guardedRun) options(wait time.Duration) *lock.Options {
 	host, _ := os.Hostname() // the command's name still describes a host without one
 	holder := cmp.Or(r.Holder, fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid()))
 	return &lock.Options{
-		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember, HoldAtLeast: r.HoldAtLeast,
+		OnInterrupted: r.decideInterrupted(),
+		Namespace:     r.Namespace, MaxWait: wait, Remember: r.Remember, HoldAtLeast: r.HoldAtLeast,
 		// The lease counts as lost early enough for the command to end 2 s before it.
 		Lease: lock.Heartbeat(r.Lease), Grace: lock.DefaultGrace + r.stopTime(),
 		Holder:  func(context.Context) string { return holder },
 		Logger:  slog.New(slog.DiscardHandler),
 		Observe: r.observe,
 	}
+}
+
+// onInterruptedRun is the default of --on-interrupted.
+const onInterruptedRun = "run"
+
+// decideInterrupted returns what --on-interrupted asks for.
+func (r *guardedRun) decideInterrupted() func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+	switch r.OnInterrupted {
+	case "skip":
+		return func(ctx context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
+			r.skipped = true
+			r.say("%q: the run for the event %q that began at %s by %s was interrupted, and counts as done", r.Key, *r.Event, inspect.Stamp(i.Since), i.Holder)
+			return lock.SkipInterrupted(ctx, i)
+		}
+	case "fail":
+		return lock.FailInterrupted
+	}
+	return nil
 }
 
 // observe keeps what the line on a lost lease needs, and reports the loss of
@@ -243,7 +272,7 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
 		return console.ExitStatus(statusLost)
 	}
-	return r.end(lk, console.ExitStatus(child.status()))
+	return r.end(lk, console.ExitStatus(child.status()), child.signaled())
 }
 
 // process describes the process of the command.

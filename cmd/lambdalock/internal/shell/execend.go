@@ -10,12 +10,16 @@ import (
 
 // end releases the lock, or completes the event, and returns the status. The
 // command's stays even if that fails, unless another one is asked for: the work
-// was done, or was not.
-func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitStatus {
+// was done, or was not. signaled is whether a signal ended the command.
+func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus, signaled bool) console.ExitStatus {
 	if r.Event != nil && status == 0 {
 		return r.complete(lk)
 	}
-	switch err := lk.Release(); {
+	release := lk.Release
+	if signaled {
+		release = lk.Interrupt // it did not say how far it had come
+	}
+	switch err := release(); {
 	case errors.Is(err, lock.ErrLost):
 		r.say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
 	case err != nil:

@@ -70,4 +70,7 @@ func endInterrupted() {}
 
 const runVariable = "LAMBDALOCK_RUN"
 
+// signaled reports whether a signal ended the command.
+func (c *child) signaled() bool { return false }
+
 func (c *child) status() int { return c.cmd.ProcessState.ExitCode() }

@@ -140,6 +140,9 @@ func (c *child) stop() {
 // return before this process is stopped.
 func stopSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
 
+// signaled reports whether a signal ended the command.
+func (c *child) signaled() bool { return c.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() }
+
 // status is the command's status as a shell reports it.
 func (c *child) status() int {
 	if w := c.cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {

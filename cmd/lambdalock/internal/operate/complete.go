@@ -1,0 +1,114 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Complete says that the work of an interrupted event was done.
+type Complete struct {
+	console.StoreFlags
+	confirmation
+	Key   string `arg:"" help:"Name of the lock: as the key function gives it, in the --namespace, or as list prints it."`
+	Event string `arg:"" help:"The event, as the key function gives it or as show prints it."`
+
+	Remember time.Duration `default:"24h" help:"How long its deliveries are skipped from now on (${default}); longer than its source can deliver it again."`
+}
+
+// Help returns what --help adds.
+func (c *Complete) Help() string {
+	return `Says that the work of an interrupted event was done: a run of it began, nothing is known of its end, and you have found out. Its next delivery is skipped, as that of an event that was completed. It shows the event and asks first. It refuses while somebody holds the lock, and holds the lock itself while it changes the row.
+
+If the work was not done, use lambdalock forget: the event then runs at its next delivery. lambdalock list --interrupted finds the locks that remember such events, and show the events.
+
+No result is kept: over HTTP a repeated request gets status 409.
+
+The status is 0 if the event is completed, 1 if no run of it was interrupted as far as the row tells, while the lock is held, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
+
+On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
+
+Examples:
+  lambdalock complete --namespace payment invoice/i-17 i-17
+  lambdalock complete --remember 336h payment/invoice/i-17 i-17`
+}
+
+// Run runs the command.
+func (c *Complete) Run(ctx context.Context) error {
+	store, err := c.Open(ctx)
+	if err != nil {
+		return trouble(err)
+	}
+	return trouble(c.complete(ctx, store, os.Stdout, c.confirm))
+}
+
+func (c *Complete) complete(ctx context.Context, store driver.Store, out io.Writer, ask asker) error {
+	if c.Remember < time.Second || c.Remember > longestRemember {
+		return wrongUse("--remember %v: 1s to %v", c.Remember, longestRemember)
+	}
+	inspector, err := inspect.Inspector(store)
+	if err != nil {
+		return err
+	}
+	row, err := findToChange(ctx, inspector, c.Namespace, c.Key)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	e, err := c.find(&row, now)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n%s\nIf its work was not done, nothing does it any more: its next delivery is skipped.\n", inspect.Safe(row.Name), interruptedLine(e, now))
+	if err != nil {
+		return err
+	}
+	if err := ask(ctx, "Was the work of "+inspect.Safe(c.Event)+" done?"); err != nil {
+		return err
+	}
+	if err := edit(ctx, store, "complete", row.Name, c.with); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Completed. Deliveries of %s are skipped for %v.\n", inspect.Safe(c.Event), c.Remember)
+	return err
+}
+
+// find returns the interrupted event, or why there is none to complete.
+func (c *Complete) find(row *driver.NamedRow, now time.Time) (*driver.InterruptedEvent, error) {
+	name, event := inspect.Safe(row.Name), inspect.Safe(c.Event)
+	switch inspect.StateOf(&row.Row, now) {
+	case inspect.Newer:
+		return nil, no("a newer version of lambdalock wrote the row %s: use that version to change it", name)
+	case inspect.Held:
+		return nil, heldBy(row.Name, row.Holder, row.Until, now)
+	}
+	m := inspect.MemoryAt(&row.Row, now)
+	if e := findInterrupted(&m, c.Event, now); e != nil {
+		return e, nil
+	}
+	if i := findCompleted(&m, c.Event); i >= 0 && !m.Completed[i].Expired(now) {
+		return nil, no("%s was completed already: %s remembers it until %s", event, name, inspect.Moment(m.Completed[i].Until, now))
+	}
+	return nil, no("%s knows of no interrupted run of %s: it runs at its next delivery; show %s prints what it knows", name, event, name)
+}
+
+// with returns the memory with the event completed. It refuses if others have
+// decided since the row was shown.
+func (c *Complete) with(m driver.Memory) (*driver.Memory, error) {
+	now := time.Now()
+	e := findInterrupted(&m, c.Event, now)
+	if e == nil {
+		return nil, no("nothing was changed: %s is not interrupted any more", inspect.Safe(c.Event))
+	}
+	m.Completed = append(slices.DeleteFunc(slices.Clone(m.Completed), func(d driver.CompletedEvent) bool { return d.Event == e.Event }),
+		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: now.Add(c.Remember).Truncate(time.Millisecond)})
+	m.Interrupted = withoutInterrupted(&m, e.Event)
+	return &m, nil
+}

@@ -1,0 +1,127 @@
+package operate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// interrupt lets runs of orders/a die: of e0, and of event, which took the name
+// over an hour ago.
+func interrupt(t *testing.T, store *memstore.Store, event string) {
+	t.Helper()
+	for i, e := range []string{"e0", event} {
+		now := time.Now().Add(time.Duration(i-2) * time.Hour).Truncate(time.Microsecond)
+		claim := &driver.Claim{
+			Name: stored.Name(stored.Prefix("orders"), "a"), Event: stored.Event(e), Payload: "p", Token: e, Holder: "f request " + fmt.Sprint(i), Now: now, Stamp: now,
+			Until: now.Add(time.Minute), DeleteAfter: now.Add(48 * time.Hour), InterruptedFor: 24 * time.Hour,
+		}
+		if row, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
+			t.Fatalf("refused by %+v, %v", row, err)
+		}
+	}
+}
+
+// TestInterruptedRows: list and show tell of interrupted events; complete and
+// forget decide about one of them and keep what else the row remembers.
+func TestInterruptedRows(t *testing.T) { // F19
+	t.Parallel()
+	long := strings.Repeat("e", 200) // stored as a hash
+	flags := console.StoreFlags{Namespace: "orders"}
+	complete := func(event string) func(*testing.T, *memstore.Store, *strings.Builder, asker) error {
+		return func(t *testing.T, s *memstore.Store, out *strings.Builder, ask asker) error {
+			return (&Complete{StoreFlags: flags, Key: "a", Event: event, Remember: time.Hour}).complete(t.Context(), s, out, ask)
+		}
+	}
+	forget := func(event string) func(*testing.T, *memstore.Store, *strings.Builder, asker) error {
+		return func(t *testing.T, s *memstore.Store, out *strings.Builder, ask asker) error {
+			return (&Forget{StoreFlags: flags, Key: "a", Event: event}).forget(t.Context(), s, out, ask)
+		}
+	}
+	for name, c := range map[string]struct {
+		decide      func(*testing.T, *memstore.Store, *strings.Builder, asker) error
+		event       string // of the last owner
+		meanwhile   func(t *testing.T, store *memstore.Store)
+		answer      error
+		status      int
+		says        string
+		completed   string // afterwards
+		interrupted int    // how many, afterwards
+	}{
+		"it was done":         {decide: complete("e1"), event: "e1", says: "by f request 1", completed: "e1", interrupted: 1},
+		"the older one was":   {decide: complete("e0"), event: "e1", says: "Deliveries of e0 are skipped for 1h", completed: "e0", interrupted: 1},
+		"a long one was":      {decide: complete(long), event: long, says: "Completed", completed: stored.Event(long), interrupted: 1},
+		"nobody knows":        {decide: complete("e1"), event: "e1", answer: yes("n"), status: 1, says: "nothing was changed", interrupted: 2},
+		"another one":         {decide: complete("e7"), event: "e1", status: 1, says: "knows of no interrupted run of e7", interrupted: 2},
+		"run it again":        {decide: forget("e1"), event: "e1", says: "e1 runs at its next delivery", interrupted: 1},
+		"run the older again": {decide: forget("e0"), event: "e1", says: "by f request 0", interrupted: 1},
+		"forget another one":  {decide: forget("e7"), event: "e1", status: 1, says: "does not remember e7", interrupted: 2},
+		"it runs now": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by f request 9", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
+			rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"})
+		}},
+		"it was decided meanwhile": {decide: complete("e1"), event: "e1", status: 1, says: "is not interrupted any more", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
+			var out strings.Builder
+			if err := forget("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
+				t.Error(err)
+			}
+		}},
+		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
+			var out strings.Builder
+			if err := complete("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memstore.New()
+			interrupt(t, store, c.event)
+			if c.says == "was completed" { // before it is shown
+				c.meanwhile(t, store)
+				c.meanwhile = nil
+			}
+			var out strings.Builder
+			err := c.decide(t, store, &out, answering(func() {
+				if c.meanwhile != nil {
+					c.meanwhile(t, store)
+				}
+			}, c.answer))
+			if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
+				t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
+			}
+			var shown strings.Builder
+			row := rowtest.Read(t, store, "orders/a")
+			if err := (&Show{}).print(t.Context(), &shown, store, &driver.NamedRow{Name: "orders/a", Row: row}); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(shown.String(), "\n  interrupted "); n != c.interrupted {
+				t.Errorf("%d interrupted events, want %d:\n%s", n, c.interrupted, shown.String())
+			}
+			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p") {
+				t.Errorf("the row remembers %+v", row.Memory)
+			}
+			var list, summary strings.Builder
+			if err := (&List{Interrupted: true}).print(t.Context(), store, &list, &summary); err != nil || strings.Contains(list.String(), "orders/a") != (c.interrupted > 0) {
+				t.Errorf("list --interrupted: %v\n%s", err, list.String())
+			}
+		})
+	}
+}
+
+func TestCompleteRefusesTimes(t *testing.T) {
+	t.Parallel()
+	for _, remember := range []time.Duration{0, 400 * 24 * time.Hour} {
+		err := (&Complete{Remember: remember}).complete(t.Context(), memstore.New(), nil, nil)
+		if got := status(err); got != console.StatusUsage {
+			t.Errorf("--remember %v: %v", remember, err)
+		}
+	}
+}
