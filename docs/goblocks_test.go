@@ -18,6 +18,7 @@ import (
 
 // importable are the packages that a block may use without importing them.
 var importable = map[string]string{
+	"awsevents":   "github.com/lambdalock/lambdalock/keyfuncs/awsevents",
 	"batching":    "github.com/lambdalock/lambdalock/stores/dynamostore/batching",
 	"cfn":         "github.com/aws/aws-lambda-go/cfn",
 	"context":     "context",

@@ -93,6 +93,7 @@ func hookExecutionID(Order) string { panic("") }
 func deduplicationID(events.SQSMessage) string { panic("") }
 func eventID(events.AutoScalingEvent) string { panic("") }
 func partitionKey(events.KinesisEventRecord) string { panic("") }
+func sequenceNumber(awsevents.CustomBusEvent) string { panic("") }
 func topicAndKey(events.KafkaRecord) string { panic("") }
 func topicOf(Order) awsevents.IoTMessage { panic("") }
 func contextOf(Order) awsevents.StepFunctionsContext { panic("") }
@@ -147,7 +148,7 @@ var (
 		}
 		fragments = append(fragments, "package fragments\n"+imports+code)
 	}
-	if len(expressions) < 70 || len(fragments) != 4 {
+	if len(expressions) < 70 || len(fragments) != 5 {
 		t.Errorf("found %d expressions and %d blocks", len(expressions), len(fragments)-1)
 	}
 	compile(t, fragments)

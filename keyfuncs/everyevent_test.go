@@ -82,6 +82,7 @@ var keyFunctions = map[string]keyFunction{
 	"IoTRule":                takes(nil, byMessage),
 	"KafkaRecord":            takes(eventkind.Kafka, onlyRecord(keyfuncs.KafkaRecord)),
 	"Kafka by key":           takes(eventkind.Kafka, onlyRecord(kafkaKey)),
+	"CustomBusGroup":         takes(eventkind.CustomBus, keyfuncs.CustomBusGroup),
 	"DocumentDBRecord":       takes(eventkind.DocumentDB, onlyChange(keyfuncs.DocumentDBRecord)),
 }
 

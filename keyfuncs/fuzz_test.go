@@ -102,6 +102,12 @@ func FuzzEventBridge(f *testing.F) {
 	})
 }
 
+func FuzzCustomBus(f *testing.F) {
+	fuzzKeys(f, "custombus-", map[string]keyfuncs.Func[awsevents.CustomBusEvent]{
+		"CustomBusEvent": keyfuncs.CustomBusEvent, "CustomBusGroup": keyfuncs.CustomBusGroup, "CustomBusData": keyfuncs.CustomBusData(whole),
+	})
+}
+
 func FuzzKinesis(f *testing.F) {
 	fuzzKeys(f, "kinesis", map[string]keyfuncs.Func[events.KinesisEvent]{
 		"KinesisRecord": kinesisRecord, "KinesisBody": keyfuncs.Single[events.KinesisEvent](keyfuncs.KinesisBody(whole)),

@@ -7,7 +7,8 @@
 //
 //   - S3: [S3Object], [S3Record], [S3LatestRecord]
 //   - EventBridge: [EventBridgeEvent], [EventBridgeSchedule],
-//     [EventBridgeS3Object]
+//     [EventBridgeS3Object]; of a Custom Event Bus [CustomBusEvent],
+//     [CustomBusGroup]
 //   - queues and topics: [SQSMessage], [SQSFIFOMessage], [SNSRecord],
 //     [ActiveMQEvent], [RabbitMQEvent]
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
@@ -22,7 +23,7 @@
 //   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
 //     [PayloadFrom], [Join], [Hash], [HMAC], [Optional]
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
-//     [KinesisBody], [EventBridgeDetail], [HTTPBody]
+//     [KinesisBody], [EventBridgeDetail], [CustomBusData], [HTTPBody]
 //   - for an event that holds exactly one record: [Single]
 //   - for an event that needs several locks: [All]
 //

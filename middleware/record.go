@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -54,6 +55,8 @@ func idOf(record any) string {
 		return fmt.Sprintf("%s-%d@%d", r.Topic, r.Partition, r.Offset)
 	case *events.EventBridgeEvent:
 		return r.ID
+	case *awsevents.CustomBusEvent:
+		return r.SystemMetadata.EventID
 	}
 	return ""
 }

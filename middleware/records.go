@@ -180,6 +180,27 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 	}
 }
 
+// EachEventBridgeEvent is [EachS3Record] for what a subscriber of a Custom
+// Event Bus of EventBridge sends: an array of events, or one event alone. The
+// events of a group are handled in order, and after a failure the rest of the
+// group is not begun; only the transformer WITH_METADATA shows groups. If an
+// event failed, the handler returns a [*BatchError], because AWS does not say
+// how a partial answer names an event.
+//
+// For rules and the classic bus, use [WithLock] with
+// [keyfuncs.EventBridgeEvent].
+func EachEventBridgeEvent[K keyfuncs.For[awsevents.CustomBusEvent]](key K, handler RecordHandler[awsevents.CustomBusEvent], opts ...Option) func(context.Context, awsevents.CustomBusEvents) error {
+	b := newBatch(key, handler, opts)
+	src := source[awsevents.CustomBusEvent]{
+		strict: true,
+		group:  func(e *awsevents.CustomBusEvent) string { return e.SystemMetadata.EventGroupID },
+		place:  func(_ *awsevents.CustomBusEvent, i int) string { return fmt.Sprintf("[%d]", i) },
+	}
+	return func(ctx context.Context, e awsevents.CustomBusEvents) error {
+		return src.wholeAnswer(b.run(ctx, src, e), e)
+	}
+}
+
 // EachKafkaRecord is [EachSQSMessage] for Apache Kafka, on Amazon MSK or
 // elsewhere. The records of a partition are handled in order, and after a
 // failure the rest of the partition is not begun; [OrderPerName] relaxes both

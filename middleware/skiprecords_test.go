@@ -32,6 +32,9 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		"DocumentDB": func() {
 			middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handles[awsevents.DocumentDBEventRecord], opts...)
 		},
+		"custom bus": func() {
+			middleware.EachEventBridgeEvent(keyfuncs.CustomBusEvent, handles[awsevents.CustomBusEvent], opts...)
+		},
 		"S3":          func() { middleware.EachS3Record(keyfuncs.S3Record, handles[events.S3EventRecord], opts...) },
 		"SNS":         func() { middleware.EachSNSRecord(keyfuncs.SNSRecord, handles[events.SNSEventRecord], opts...) },
 		"SNS, bodies": func() { middleware.EachSNSBody(byOrder, handles[order], opts...) },

@@ -85,6 +85,8 @@ func TestSourceMistakes(t *testing.T) {
 		"--client-timeout does not fit --source sqs: it is for --source api":       {"--source", "sqs", "--client-timeout", "1s", sqs},
 		"--batch-size 11: at most 10 for --source sqs-fifo":                        {"--source", "sqs-fifo", "--batch-size", "11", fifo},
 		"--attempts 4: at most 3 for --source s3":                                  {"--source", "s3", "--attempts", "4", s3},
+		"other.json is not what --source custom-bus delivers, which is an array":   {"--source", "custom-bus", other},
+		"--attempts 187: at most 186 for --source custom-bus":                      {"--source", "custom-bus", "--attempts", "187", file(t, "bus.json", `[{"order":17}]`)},
 		"must be above zero":                                                                               {"--source", "sqs", "--attempts=-1", sqs},
 		"kinesis.json is not what --source sqs delivers":                                                   {"--source", "sqs", kinesis},
 		`messageId in each message, or one such message; use --source sqs-fifo`:                            {"--source", "sqs", fifo},

@@ -61,6 +61,10 @@ var (
 		name: "an EventBridge event", types: []any{events.EventBridgeEvent{}}, members: []string{"detail-type", "detail"},
 		key: "EventBridgeEvent, or EventBridgeS3Object if it comes from S3",
 	}
+	CustomBus = &Kind{ // no one: with a MaxBatchSize of 1 it comes alone, and key functions take the whole
+		name: "an event of an EventBridge Custom Event Bus", types: []any{awsevents.CustomBusEvent{}}, members: []string{"Data", "SystemMetadata"},
+		key: "CustomBusEvent", each: "EachEventBridgeEvent", body: "CustomBusData",
+	}
 	Kinesis = &Kind{
 		name: "a Kinesis event", types: []any{events.KinesisEvent{}}, one: events.KinesisEventRecord{}, kept: true, sources: []string{"aws:kinesis"}, record: "kinesis",
 		key: "KinesisRecord", each: "EachKinesisRecord", body: "KinesisBody",
@@ -116,6 +120,6 @@ var (
 
 // kinds has them in the order in which they are recognised.
 var kinds = []*Kind{
-	S3, S3Test, SQS, SNS, SNSMessage, EventBridge, Kinesis, DynamoDB, DocumentDB, Kafka, ActiveMQ, RabbitMQ, SES, CodeCommit, CodePipeline,
+	S3, S3Test, SQS, SNS, SNSMessage, EventBridge, CustomBus, Kinesis, DynamoDB, DocumentDB, Kafka, ActiveMQ, RabbitMQ, SES, CodeCommit, CodePipeline,
 	CloudFormation, ConfigRule, SecretRotation, S3Batch, CloudWatchLogs, Alarm, AlarmMessage, InvocationRecord, HTTP,
 }

@@ -14,7 +14,8 @@ import (
 // and
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 //
-// It is also the event of an asynchronous invocation, as one record.
+// It is also the event of an asynchronous invocation, or of a subscriber of a
+// Custom Event Bus, as one record.
 type Batch[T any] struct {
 	Attempts int // at most: MaximumRetryAttempts, and the first
 	// BisectAfter is how many attempts fail before a batch is split, which does
@@ -41,6 +42,14 @@ func NewBatch[T any](records []T, attempts int) *Batch[T] {
 func NewAsync[T any](event T) *Batch[T] {
 	pause := func(failures int) time.Duration { return time.Minute * time.Duration(min(max(failures, 1), 2)) }
 	return &Batch[T]{Attempts: AsyncAttempts, pause: pause, parts: [][]T{{event}}}
+}
+
+// NewBus returns what a subscriber of a Custom Event Bus sends at once. AWS
+// does not say how long the pauses are; here they double from 2 seconds on, so
+// that the 5 retries of the default all take place within its 300 seconds.
+func NewBus[T any](array T) *Batch[T] {
+	pause := func(failures int) time.Duration { return min(time.Minute, time.Second<<min(failures, 10)) }
+	return &Batch[T]{Attempts: BusAttempts, pause: pause, parts: [][]T{{array}}}
 }
 
 // Run delivers the batch until all of it succeeded or is given up, or the

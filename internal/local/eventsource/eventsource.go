@@ -30,6 +30,10 @@ const (
 	// AsyncAttempts is how often an asynchronous invocation is made at most, see
 	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-configuring.html.
 	AsyncAttempts = 3
+	// BusAttempts is how often a subscriber of a Custom Event Bus calls its target
+	// by default, see
+	// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-retry.html.
+	BusAttempts = 6
 )
 
 // The event sources that read partial batch responses.

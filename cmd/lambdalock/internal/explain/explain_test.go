@@ -45,6 +45,8 @@ var accepted = map[string]string{
 	"config-change":                "services.ConfigRule",
 	"config-oversized":             "services.ConfigRule",
 	"config-scheduled":             "services.ConfigRule",
+	"custombus-single":             "CustomBusEvent CustomBusGroup",
+	"custombus":                    "CustomBusEvent CustomBusGroup",
 	"documentdb":                   "DocumentDBRecord",
 	"dynamodb":                     "Single[events.DynamoDBEvent](DynamoDBRecord)",
 	"eventbridge-s3-expired":       "EventBridgeS3Object EventBridgeEvent",

@@ -70,6 +70,15 @@ func changeOf(ctx context.Context, e awsevents.DocumentDBEvent) (lock.Key, error
 	return keyfuncs.DocumentDBRecord(ctx, e.Events[0])
 }
 
+// ofBus is CustomBusEvent for an event with metadata: without, it is that of a
+// classic bus.
+func ofBus(ctx context.Context, e awsevents.CustomBusEvent) (lock.Key, error) {
+	if e.SystemMetadata.EventID == "" {
+		return lock.Key{}, &lock.NoKeyError{Field: "SystemMetadata", Reason: "is missing"}
+	}
+	return keyfuncs.CustomBusEvent(ctx, e)
+}
+
 // byKind has the functions of each kind of event.
 var byKind = map[*eventkind.Kind][]function{
 	eventkind.S3: {of("S3Record", keyfuncs.S3Record), of("S3LatestRecord", keyfuncs.S3LatestRecord)},
@@ -79,6 +88,7 @@ var byKind = map[*eventkind.Kind][]function{
 		of("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
 		of("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
 		of("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
+		of("SQSBody(CustomBusEvent)", keyfuncs.SQSBody(ofBus)),
 		of("SQSBody(services.InvocationRecord)", keyfuncs.SQSBody(services.InvocationRecord)),
 		of("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
 		of("SQSBody(services.SNSAlarmRecord)", keyfuncs.SQSBody(services.SNSAlarmRecord)),
@@ -94,6 +104,10 @@ var byKind = map[*eventkind.Kind][]function{
 	eventkind.EventBridge: {
 		of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule), of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
 		of("EventBridgeEvent", keyfuncs.EventBridgeEvent),
+	},
+	eventkind.CustomBus: {
+		of("CustomBusEvent", keyfuncs.CustomBusEvent), of("CustomBusGroup", keyfuncs.CustomBusGroup),
+		of("CustomBusData(EventBridgeS3Object)", keyfuncs.CustomBusData(keyfuncs.EventBridgeS3Object)),
 	},
 	eventkind.Kinesis:          {of("KinesisRecord", keyfuncs.KinesisRecord), of("KinesisBody(EventBridgeEvent)", keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))},
 	eventkind.DynamoDB:         {of("DynamoDBRecord", keyfuncs.DynamoDBRecord)},

@@ -24,9 +24,9 @@ func explainArray(ctx context.Context, records []json.RawMessage) (*Event, error
 	kind := eventkind.Of(records[0])
 	switch {
 	case kind == nil:
-		return nil, errNotObject
-	case kind == eventkind.EventBridge:
-		return nil, errors.New("this is an array of EventBridge events, as a custom event bus sends them: give its subscriber a MaxBatchSize of 1, and the key function is EventBridgeEvent; see docs/SOURCES.md#custom-event-buses")
+		return nil, errors.New("this is an array, as pipes and custom event buses of EventBridge send it, of records without an id: if it comes from a custom event bus, give the subscriber the transformer WITH_METADATA; see docs/SOURCES.md#custom-event-buses")
+	case kind == eventkind.EventBridge, kind == eventkind.CustomBus:
+		return explainBus(ctx, records), nil
 	case kind.Each() == "":
 		return nil, fmt.Errorf("this is an array of an EventBridge pipe, with records of %s, for which a key function of yours is needed: see %s", kind, pipesSection)
 	}
@@ -42,6 +42,16 @@ func explainArray(ctx context.Context, records []json.RawMessage) (*Event, error
 		e.Records = append(e.Records, r)
 	}
 	return e, nil
+}
+
+// explainBus asks the key functions about what a subscriber of a Custom Event
+// Bus sends, with metadata or without.
+func explainBus(ctx context.Context, records []json.RawMessage) *Event {
+	e := &Event{Kind: "an array of events of an EventBridge Custom Event Bus"}
+	for _, p := range listed("", records) {
+		e.Records = append(e.Records, explainRecord(ctx, p, eventkind.CustomBus, byKind[eventkind.CustomBus], false))
+	}
+	return e
 }
 
 // nested moves what a pipe puts into a record of Kinesis itself to where Lambda

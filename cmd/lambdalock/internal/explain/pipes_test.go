@@ -53,10 +53,9 @@ func TestPipes(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"[" + onCustomBus + "]":          "MaxBatchSize of 1",
+		`[{"order":17}]`:                 "WITH_METADATA",
 		`[{"eventSource":"aws:amq"}]`:    "docs/SOURCES.md#eventbridge-pipes",
-		`[{"order":1}]`:                  "not a JSON object",
-		`[1]`:                            "not a JSON object",
+		`[1]`:                            "WITH_METADATA",
 		`[]`:                             "not a JSON object",
 		pipedKinesis:                     "has no records",
 		pipedSQS:                         "has no records",
@@ -65,6 +64,21 @@ func TestPipes(t *testing.T) {
 	} {
 		if e, err := explain.Explain(t.Context(), []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, error %v, want %q", text, e, err, want)
+		}
+	}
+}
+
+// TestCustomBus: the array of a custom event bus is known by its first event.
+func TestCustomBus(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		"[" + onCustomBus + "]": "CustomBusEvent",
+		`[{"Data":{},"SystemMetadata":{"aws:EventId":"1","EventGroupId":"g","aws:DeliveryType":"LIVE"}},{"order":17}]`: "CustomBusEvent CustomBusGroup; !",
+		`[` + strings.Replace(onCustomBus, `"id":"1",`, "", 1) + `]`:                                                   "!",
+	} {
+		e := explained(t, []byte(doc))
+		if got := functions(e); got != want || !strings.Contains(e.Kind, "Custom Event Bus") || e.Records[0].Where != "[0]" {
+			t.Errorf("%s: %q, %q", doc, e.Kind, got)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type place struct {
 // or whose functions take the whole.
 func split(kind *eventkind.Kind, doc []byte) ([]place, error) {
 	switch {
-	case kind.Each() == "":
+	case kind.Each() == "", kind == eventkind.CustomBus:
 		return []place{{doc: doc}}, nil
 	case kind == eventkind.Kafka:
 		return splitKafka(doc)

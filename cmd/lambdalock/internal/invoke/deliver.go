@@ -191,8 +191,8 @@ func nameOf(records []*record) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// single is one copy of an event that is delivered alone: once, or as an
-// asynchronous invocation.
+// single is one copy of an event that is delivered alone: once, as an
+// asynchronous invocation, or by a subscriber of a Custom Event Bus.
 type single struct {
 	*deliverer
 	event *event
@@ -202,7 +202,11 @@ type single struct {
 func (s *single) run(ctx context.Context, queued func()) {
 	b, destination := eventsource.NewAsync(&record{event: s.event}), ""
 	b.Attempts = 1
-	if s.async {
+	switch {
+	case s.Source == sourceBus:
+		b = eventsource.NewBus(&record{event: s.event})
+		b.Attempts, destination = s.attempts(eventsource.BusAttempts), "to the subscriber's dead-letter queue, which gets the ids of the events, or nowhere"
+	case s.async:
 		b.Attempts, destination = s.attempts(eventsource.AsyncAttempts), "to the on-failure destination or dead-letter queue"
 	}
 	s.repeat(ctx, b, destination, queued)

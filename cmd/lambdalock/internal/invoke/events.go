@@ -85,16 +85,18 @@ func readEvent(name string) (*event, error) {
 }
 
 // several returns how many records an event has, or 0 if that is one or none.
-// Kafka has a list for each partition.
+// Kafka has a list for each partition, and a Custom Event Bus sends an array.
 func several(payload []byte) int {
 	var document map[string]json.RawMessage
 	var list []json.RawMessage
 	var lists map[string][]json.RawMessage
-	if json.Unmarshal(payload, &document) != nil {
+	if json.Unmarshal(payload, &list) != nil && json.Unmarshal(payload, &document) != nil {
 		return 0
 	}
-	_ = json.Unmarshal(document["Records"], &list) // another document: none
-	_ = json.Unmarshal(document["records"], &lists)
+	if document != nil {
+		_ = json.Unmarshal(document["Records"], &list) // another document: none
+		_ = json.Unmarshal(document["records"], &lists)
+	}
 	for _, l := range lists {
 		list = append(list, l...)
 	}

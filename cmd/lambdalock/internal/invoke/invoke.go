@@ -34,9 +34,9 @@ type Command struct {
 	Concurrency  int           `default:"1" help:"Invocations at the same time in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
 	Tenant       string        `placeholder:"TENANT" help:"With tenant isolation: the tenant of all invocations, whose locks are its own."`
 
-	Source         string        `enum:",sqs,sqs-fifo,kinesis,s3,api" default:"" placeholder:"SOURCE" help:"Deliver as this source does: sqs, sqs-fifo, kinesis, s3 or api. By default each event is a batch or an event of its own."`
+	Source         string        `enum:",sqs,sqs-fifo,kinesis,s3,custom-bus,api" default:"" placeholder:"SOURCE" help:"Deliver as this source does: sqs, sqs-fifo, kinesis, s3, custom-bus or api. By default each event is a batch or an event of its own."`
 	BatchSize      int           `placeholder:"N" help:"For sqs, sqs-fifo and kinesis: records of a batch, at most (10 for a queue, 100 for a stream)."`
-	Attempts       int           `placeholder:"N" help:"With --source: deliveries before a record is given up. maxReceiveCount of a queue (5); MaximumRetryAttempts + 1 of a stream (5 here) and of s3 (3); requests of an API's client (3)."`
+	Attempts       int           `placeholder:"N" help:"With --source: deliveries before a record is given up. maxReceiveCount of a queue (5); MaximumRetryAttempts + 1 of a stream (5 here) and of s3 (3); MaxRetryAttempts + 1 of a custom-bus (6); requests of an API's client (3)."`
 	IgnoreFailures bool          `name:"no-report-batch-item-failures" help:"For sqs, sqs-fifo and kinesis: a mapping without ReportBatchItemFailures, which ignores partial answers."`
 	Bisect         bool          `help:"For kinesis: BisectBatchOnFunctionError, which splits a batch that failed."`
 	ClientTimeout  time.Duration `placeholder:"DURATION" help:"For api: how long the client waits for an answer, not scaled (29s)."`
@@ -60,6 +60,7 @@ sqs: messages of all files in batches of up to 10, as many batches at the same t
 sqs-fifo: the same, but in the order of each message group, one batch of a group at a time; a failed message blocks its group. --copies come again one after the other, as after a lost deletion.
 kinesis: the records of each shard in order, in batches of up to 100, one at a time. A batch is repeated from the first failed record on, and after 5 attempts given up to the on-failure destination. Lambda's own default is to repeat it until it expires, so a refusal because of a lock does not count. --copies come again, as after a lost checkpoint.
 s3: an asynchronous invocation for each event, as with --async, for S3 notifications only; for SNS, EventBridge and other events use --async. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
+custom-bus: the array of a subscriber of an EventBridge Custom Event Bus, as one invocation (REQUEST_RESPONSE). One that fails is repeated as a whole, 5 times within about a minute, and then given up. A real subscriber also repeats it if there is no answer after 30 s.
 api: a request, once. The client repeats it, with the same headers and a new requestId, if there is no answer, after 429 and 5xx, and after 409 with Retry-After, up to 3 requests; it waits as Retry-After says, or 1 and 2 s.
 
 Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed at the end, and makes the status 1.

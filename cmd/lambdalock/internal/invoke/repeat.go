@@ -35,7 +35,10 @@ func (d *deliverer) repeat(ctx context.Context, b *eventsource.Batch[*record], d
 			return 0, false, err
 		}
 		if records[0].event.batch == nil {
-			requestID, pausing = v.result.RequestID, true
+			pausing = true
+			if d.Source != sourceBus { // whose retries are invocations of their own
+				requestID = v.result.RequestID
+			}
 		}
 		if wait != nil {
 			d.report.waited(last.result.Ended, v.result.Started, wait.Real)

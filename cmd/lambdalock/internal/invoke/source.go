@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 )
 
@@ -19,6 +20,7 @@ const (
 	sourceFIFO     = "sqs-fifo"
 	sourceKinesis  = "kinesis"
 	sourceS3       = "s3"
+	sourceBus      = "custom-bus"
 	sourceAPI      = "api"
 )
 
@@ -27,7 +29,7 @@ func (c *Command) attempts(otherwise int) int { return cmp.Or(c.Attempts, otherw
 
 // checkFlags refuses what does not fit the source.
 func (c *Command) checkFlags() error {
-	all, batches := []string{sourceSQS, sourceFIFO, sourceKinesis, sourceS3, sourceAPI}, []string{sourceSQS, sourceFIFO, sourceKinesis}
+	all, batches := []string{sourceSQS, sourceFIFO, sourceKinesis, sourceS3, sourceBus, sourceAPI}, []string{sourceSQS, sourceFIFO, sourceKinesis}
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -35,7 +37,7 @@ func (c *Command) checkFlags() error {
 		hint  string
 	}{
 		{"--async", c.Async, []string{asTheEventSays}, "--source s3 is asynchronous, and no other source is"},
-		{"--shuffle", c.Shuffle, []string{asTheEventSays, sourceSQS, sourceS3, sourceAPI}, "it keeps the order"},
+		{"--shuffle", c.Shuffle, []string{asTheEventSays, sourceSQS, sourceS3, sourceBus, sourceAPI}, "it keeps the order"},
 		{"--batch-size", c.BatchSize != 0, batches, ""},
 		{"--no-report-batch-item-failures", c.IgnoreFailures, batches, ""},
 		{"--attempts", c.Attempts != 0, all, ""},
@@ -65,6 +67,8 @@ func (c *Command) checkNumbers() error {
 		largest = eventsource.QueueBatch
 	case sourceS3:
 		longest = eventsource.AsyncAttempts
+	case sourceBus: // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-retry.html
+		longest = 186
 	}
 	switch {
 	case c.BatchSize < 0 || c.Attempts < 0 || c.ClientTimeout < 0:
@@ -81,7 +85,8 @@ func (c *Command) checkNumbers() error {
 func (c *Command) checkEvents(events []*event) error {
 	seen := map[[2]string]*event{} // shard and sequence number
 	for _, e := range events {
-		if is := e.source(); c.Source != asTheEventSays && is != c.Source {
+		alone := c.Source == sourceBus && eventkind.Of(e.payload) == eventkind.EventBridge // the classic bus sends the same
+		if is := e.source(); c.Source != asTheEventSays && is != c.Source && !alone {
 			return c.wrongSource(e, is)
 		}
 		if c.Source != sourceKinesis {
@@ -104,6 +109,7 @@ var takes = map[string]string{
 	sourceFIFO:    `{"Records":[…]} with eventSource "aws:sqs", a messageId and attributes.MessageGroupId in each message, or one such message`,
 	sourceKinesis: `{"Records":[…]} with eventSource "aws:kinesis" and kinesis.sequenceNumber in each record, or one such record`,
 	sourceS3:      `{"Records":[…]} with eventSource "aws:s3" in each record`,
+	sourceBus:     `an array of events of an EventBridge Custom Event Bus, or one event, with Data and SystemMetadata or in its envelope`,
 	sourceAPI:     "the event of API Gateway, a Function URL or a load balancer, with requestContext",
 }
 
@@ -129,6 +135,8 @@ func (e *event) source() string {
 		return sourceAPI
 	case e.fromS3():
 		return sourceS3
+	case e.fromBus():
+		return sourceBus
 	}
 	return asTheEventSays
 }
@@ -158,6 +166,13 @@ func (e *event) fromS3() bool {
 		}
 	}
 	return len(s3.Records) > 0 || s3.Service == "Amazon S3"
+}
+
+// fromBus reports whether an event is one that only a subscriber of a Custom
+// Event Bus sends, or an array, as pipes send it too.
+func (e *event) fromBus() bool {
+	var array []json.RawMessage
+	return json.Unmarshal(e.payload, &array) == nil && len(array) > 0 || eventkind.Of(e.payload) == eventkind.CustomBus
 }
 
 // sources returns the sources of these events.

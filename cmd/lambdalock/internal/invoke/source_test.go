@@ -572,22 +572,27 @@ func TestWithoutPartialAnswers(t *testing.T) {
 // TestS3: Lambda makes two more attempts, after 1 and 2 minutes.
 func TestS3(t *testing.T) {
 	t.Parallel()
-	notification := `{"Records":[{"eventSource":"aws:s3"}]}`
+	const notification, array = `{"Records":[{"eventSource":"aws:s3"}]}`, `[{"order":17},{"order":18}]`
 	for name, c := range map[string]struct {
+		source   string
+		payload  string
 		attempts int
 		want     []string
 	}{
-		"default":   {0, []string{"0s ", "1m0s ", "3m0s "}},
-		"one retry": {2, []string{"0s ", "1m0s "}},
-		"none":      {1, []string{"0s "}},
+		"default":           {sourceS3, notification, 0, []string{"0s ", "1m0s ", "3m0s "}},
+		"one retry":         {sourceS3, notification, 2, []string{"0s ", "1m0s "}},
+		"none":              {sourceS3, notification, 1, []string{"0s "}},
+		"bus":               {sourceBus, array, 0, []string{"0s ", "2s ", "6s ", "14s ", "30s ", "1m2s "}},
+		"bus, one event":    {sourceBus, `{"Data":17,"SystemMetadata":{"aws:DeliveryType":"LIVE"}}`, 2, []string{"0s ", "2s "}},
+		"bus, one envelope": {sourceBus, `{"id":"1","source":"shop","detail-type":"order","detail":{}}`, 1, []string{"0s "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &fake{function: func(call) (string, error) { return "", errFunction }}
-			r, err := f.deliver(t, Command{Source: sourceS3, Attempts: c.attempts}, parsed(notification))
+			r, err := f.deliver(t, Command{Source: c.source, Attempts: c.attempts}, parsed(c.payload))
 			f.expect(t, c.want...)
 			for _, call := range f.calls[1:] {
-				if call.request != "0" {
+				if (call.request == "0") != (c.source == sourceS3) { // a retry of a bus is another invocation
 					t.Errorf("the retry has the request id %q", call.request)
 				}
 			}
