@@ -25,8 +25,10 @@ type eachSettings struct {
 	concurrency  int
 	orderPerName bool
 	onlyLatest   bool
-	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
-	onFailed     any // func(context.Context, []*Failed[R]); nil: none
+	// partialAnswers is for a source that takes them if its mapping says so.
+	partialAnswers bool
+	around         any // func(context.Context, R, func(context.Context) error) error; nil: none
+	onFailed       any // func(context.Context, []*Failed[R]); nil: none
 }
 
 // run handles the records of one delivery. It returns one error for each, nil

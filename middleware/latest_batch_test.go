@@ -127,6 +127,19 @@ var changesFrom = map[string]changes{
 			partition := fmt.Sprint("t-", i%3)
 			e.Records[partition] = append(e.Records[partition], events.KafkaRecord{Topic: "t", Partition: int64(i % 3), Offset: int64(i), Value: c.String()})
 		}
+		_, err := h(ctx, e)
+		return wholly(batch, err)
+	},
+	"custom bus": func(ctx context.Context, _ *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int {
+		h := middleware.EachEventBridgeEvent(
+			func(_ context.Context, r awsevents.CustomBusEvent) (lock.Key, error) {
+				return key(parse(string(r.Data))), nil
+			},
+			func(ctx context.Context, r awsevents.CustomBusEvent) error { return handle(ctx, parse(string(r.Data))) }, opts...)
+		var e awsevents.CustomBusEvents
+		for _, c := range batch {
+			e = append(e, awsevents.CustomBusEvent{Data: []byte(c.String())})
+		}
 		return wholly(batch, h(ctx, e))
 	},
 	"DocumentDB": func(ctx context.Context, _ *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int {

@@ -214,7 +214,7 @@ func TestLinesOfKafkaRecordsNameThem(t *testing.T) {
 	var log warnings
 	noKey := func(context.Context, events.KafkaRecord) (lock.Key, error) { return lock.Key{}, errRecord }
 	h := middleware.EachKafkaRecord(noKey, func(context.Context, events.KafkaRecord) error { return nil }, middleware.Store(newFixture().faulty), log.option())
-	err := h(t.Context(), events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
+	_, err := h(t.Context(), events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
 	if lines := strings.Join(log.lines(), "\n"); err == nil || !strings.Contains(lines, "record=orders-3@7") {
 		t.Errorf("logged %s", lines)
 	}

@@ -74,7 +74,8 @@ func TestPipeAdapters(t *testing.T) {
 		var records []events.KafkaRecord
 		expect.Must(t, json.Unmarshal([]byte(`[{"eventSource":"aws:kafka","topic":"orders","partition":0,"offset":15},{"topic":"orders","partition":1,"offset":15}]`), &records))
 		for range 2 {
-			expect.OK(t, each(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"": records}}))
+			_, err := each(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"": records}})
+			expect.OK(t, err)
 		}
 		if slices.Sort(kafka); !slices.Equal(kafka, []string{"orders-0/15", "orders-1/15"}) {
 			t.Errorf("ran %q", kafka)

@@ -6,7 +6,7 @@ import "context"
 // events has none of.
 func (s *settings) refuseEach() {
 	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderPerName, OnlyLatest, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+		refuse("Concurrency, OrderPerName, PartialAnswers, OnlyLatest, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 
@@ -30,6 +30,19 @@ func Concurrency(n int) Option {
 // the order of their message groups in any case.
 func OrderPerName() Option {
 	return func(o *settings) { o.each.orderPerName = true }
+}
+
+// PartialAnswers lets [EachKafkaRecord] return the records that failed, so that
+// Lambda does not repeat the others. The event source mapping must have
+// ReportBatchItemFailures, for which it needs provisioned mode: without it,
+// Lambda ignores the answer, and the records that failed are lost. Default: an
+// error, after which every mapping repeats the batch. Other wrappers panic:
+// their sources leave no choice.
+//
+// Source:
+// https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html.
+func PartialAnswers() Option {
+	return func(o *settings) { o.each.partialAnswers = true }
 }
 
 // OnlyLatest is [Latest] for records: those of one name in a batch are one run,

@@ -86,6 +86,9 @@ func batchOf[R any](opens openerOf[R], sig signature, opts []Option) *batch[R] {
 	if s.held.action == skip {
 		refuse(lossy)
 	}
+	if s.each.partialAnswers && reflect.TypeFor[R]() != reflect.TypeFor[events.KafkaRecord]() {
+		refuse("PartialAnswers is for EachKafkaRecord: the wrappers for SQS, Kinesis and DynamoDB always return the records that failed, and other sources take no such answer: leave it out")
+	}
 	if s.each.onlyLatest {
 		s.checkLatest()
 	}
@@ -205,23 +208,27 @@ func EachEventBridgeEvent[K keyfuncs.For[awsevents.CustomBusEvent]](key K, handl
 // elsewhere. The records of a partition are handled in order, and after a
 // failure the rest of the partition is not begun; [OrderPerName] relaxes both
 // to the records of a name. If a record failed, the handler returns a
-// [*BatchError], because most event source mappings ignore a partial answer,
-// and Lambda delivers the whole batch again. A completed record is remembered
-// for 7 days unless [Remember] says otherwise.
+// [*BatchError], and Lambda delivers the whole batch again; with
+// [PartialAnswers] it returns the records that failed. A completed record is
+// remembered for 7 days unless [Remember] says otherwise.
 //
 // In the consumption mode Queue, use OrderPerName: see docs/SOURCES.md#streams.
-func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler RecordHandler[events.KafkaRecord], opts ...Option) func(context.Context, events.KafkaEvent) error {
+func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler RecordHandler[events.KafkaRecord], opts ...Option) func(context.Context, events.KafkaEvent) (awsevents.KafkaEventResponse, error) {
 	b := newBatch(key, handler, opts)
 	partition := func(r *events.KafkaRecord) string { return fmt.Sprintf("%s-%d", r.Topic, r.Partition) }
 	src := source[events.KafkaRecord]{group: partition, place: func(r *events.KafkaRecord, _ int) string {
 		return fmt.Sprintf("records[%s] offset %d", partition(r), r.Offset)
 	}}
-	return func(ctx context.Context, e events.KafkaEvent) error {
+	return func(ctx context.Context, e events.KafkaEvent) (awsevents.KafkaEventResponse, error) {
 		var records []events.KafkaRecord
 		for _, p := range slices.Sorted(maps.Keys(e.Records)) {
 			records = append(records, e.Records[p]...)
 		}
-		return src.wholeAnswer(b.run(ctx, src, records), records)
+		failed, err := partialAnswer(&src, b.run(ctx, src, records), records, func(r *events.KafkaRecord) (awsevents.KafkaBatchItemFailure, bool) {
+			_, known := e.Records[partition(r)] // Lambda repeats the batch if the answer names another partition
+			return awsevents.KafkaBatchItemFailure{ItemIdentifier: awsevents.KafkaItemIdentifier{Partition: partition(r), Offset: r.Offset}}, known && b.each.partialAnswers
+		})
+		return awsevents.KafkaEventResponse{BatchItemFailures: failed}, err
 	}
 }
 

@@ -202,43 +202,6 @@ func TestEachDynamoDBRecord(t *testing.T) {
 	})
 }
 
-// TestEachKafkaRecord shows that the records of a partition keep their order,
-// that the batch is an error after a failure, and that only the rest of that
-// partition runs again.
-func TestEachKafkaRecord(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		f, runs := newFixture(), &runLog{}
-		batch := func(does string) events.KafkaEvent {
-			e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
-			for _, id := range []string{"0/1", "1/1", "0/2", "1/2", "0/3", "1/3"} {
-				var p, o int64
-				_, _ = fmt.Sscanf(id, "%d/%d", &p, &o)
-				r := events.KafkaRecord{Topic: "orders", Partition: p, Offset: o}
-				if id == does {
-					r.Value = "fails"
-				}
-				name := fmt.Sprintf("orders-%d", p)
-				e.Records[name] = append(e.Records[name], r)
-			}
-			return e
-		}
-		h := middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(ctx context.Context, r events.KafkaRecord) error {
-			return runs.act(ctx, fmt.Sprintf("%d/%d", r.Partition, r.Offset), r.Value)
-		}, f.options()...)
-		err := h(ctx, batch("0/2"))
-		if !errors.Is(err, errRecord) || !strings.Contains(err.Error(), "2 of 6 records failed; records[orders-0] offset 2: the record is bad") {
-			t.Error(err)
-		}
-		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"0/1", "0/2", "1/1", "1/2", "1/3"}) || runs.mostAtOne != 2 {
-			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
-		}
-		runs.began = nil
-		if err := h(ctx, batch("")); err != nil || !slices.Equal(runs.began, []string{"0/2", "0/3"}) {
-			t.Errorf("ran %q again, %v", runs.began, err)
-		}
-	})
-}
-
 // TestEachDocumentDBRecord shows that the changes of a stream keep their order,
 // or with OrderPerName those of a document.
 func TestEachDocumentDBRecord(t *testing.T) {

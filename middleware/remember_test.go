@@ -74,12 +74,12 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 				}
 				return nil
 			}, newFixture().options(middleware.Store(store))...)
-			if err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
+			if _, err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
 				t.Fatalf("the first delivery: %v", err)
 			}
 			fails = false
 			for range 2 {
-				if err := h(t.Context(), e); err != nil {
+				if _, err := h(t.Context(), e); err != nil {
 					t.Fatalf("a further delivery: %v", err)
 				}
 			}
@@ -140,7 +140,8 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		"Kafka record": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
 			h := middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return ran() }, opts...)
 			return func(ctx context.Context) error {
-				return h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-0": {record}}})
+				_, err := h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-0": {record}}})
+				return err
 			}
 		}, 7 * day},
 		"another type": {func(ran func() error, opts []middleware.Option) func(context.Context) error {

@@ -51,7 +51,12 @@ func TestStaticFitsEveryHandler(t *testing.T) {
 		},
 		"Kafka": func(ctx context.Context) error {
 			h := middleware.EachKafkaRecord(key, func(ctx context.Context, _ events.KafkaRecord) error { return note(ctx) }, f.options()...)
-			return h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"t-0": {{}}}})
+			_, err := h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"t-0": {{}}}})
+			return err
+		},
+		"custom bus": func(ctx context.Context) error {
+			h := middleware.EachEventBridgeEvent(key, func(ctx context.Context, _ awsevents.CustomBusEvent) error { return note(ctx) }, f.options()...)
+			return h(ctx, awsevents.CustomBusEvents{{}})
 		},
 		"DocumentDB": func(ctx context.Context) error {
 			h := middleware.EachDocumentDBRecord(key, func(ctx context.Context, _ awsevents.DocumentDBEventRecord) error { return note(ctx) }, f.options()...)

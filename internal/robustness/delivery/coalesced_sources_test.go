@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -76,6 +77,28 @@ var mergedSources = map[string]mergedSource{
 			e.Records[partition] = append(e.Records[partition], events.KafkaRecord{Topic: "t", Partition: int64(i % 2), Key: c.id})
 		}
 		h := middleware.EachKafkaRecord(mergedKey(p, id), mergedHandler(p, id), mergedOptions(p, id)...)
+		if _, err := h(ctx, e); err != nil {
+			return batch
+		}
+		return nil
+	}, allOrNone},
+	"Kafka, in part": {true, func(ctx context.Context, p *mergedProcess, batch []*mergedChange) []*mergedChange {
+		id := func(r events.KafkaRecord) string { return r.Key }
+		e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
+		for i, c := range batch {
+			e.Records["t-0"] = append(e.Records["t-0"], events.KafkaRecord{Topic: "t", Offset: int64(i), Key: c.id})
+		}
+		h := middleware.EachKafkaRecord(mergedKey(p, id), mergedHandler(p, id), append(mergedOptions(p, id), middleware.PartialAnswers())...)
+		answer, err := h(ctx, e)
+		return p.returned(batch, err, ids(answer.BatchItemFailures, func(f awsevents.KafkaBatchItemFailure) string { return batch[f.ItemIdentifier.Offset].id }))
+	}, onlyThey},
+	"custom bus": {true, func(ctx context.Context, p *mergedProcess, batch []*mergedChange) []*mergedChange {
+		id := func(e awsevents.CustomBusEvent) string { return e.SystemMetadata.EventID }
+		var e awsevents.CustomBusEvents
+		for _, c := range batch {
+			e = append(e, awsevents.CustomBusEvent{SystemMetadata: awsevents.CustomBusSystemMetadata{EventID: c.id, EventGroupID: "g"}})
+		}
+		h := middleware.EachEventBridgeEvent(mergedKey(p, id), mergedHandler(p, id), mergedOptions(p, id)...)
 		if err := h(ctx, e); err != nil {
 			return batch
 		}
