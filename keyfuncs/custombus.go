@@ -34,7 +34,9 @@ func CustomBusEvent(ctx context.Context, e awsevents.CustomBusEvent) (lock.Key, 
 
 // CustomBusGroup works on one event of an event group at a time, each once.
 // Name is the group, Event the id that EventBridge assigned. The subscriber
-// needs the transformer WITH_METADATA. No Order: see
+// needs the transformer WITH_METADATA. No Order, so that an event which is
+// redriven after later ones of its group is handled; a completed one is
+// recognised among the last RememberEvents of its group. See
 // docs/SOURCES.md#custom-event-buses.
 func CustomBusGroup(_ context.Context, e awsevents.CustomBusEvent) (lock.Key, error) {
 	// No Order: the sequence number is the position on the bus, but an event does

@@ -70,6 +70,10 @@ var long = []source{
 	{"S3Nested", false, inMemory, func(w *world) drainer { return newBucket(w, 400, nestedLocks, waits5s) }},
 	{"Kinesis", false, inMemory, func(w *world) drainer { return newStream(w, 1000, false) }},
 	{"KinesisByName", false, inMemory, func(w *world) drainer { return newStream(w, 1000, true, middleware.OrderPerName(), waits10s) }},
+	{"Kafka", false, inMemory, func(w *world) drainer { return newTopic(w, 1000, false) }},
+	{"KafkaByName", false, inMemory, func(w *world) drainer { return newTopic(w, 600, true, middleware.OrderPerName(), rememberEvents(100)) }},
+	{"CustomBus", false, inMemory, func(w *world) drainer { return newBus(w, 1000, false) }},
+	{"CustomBusFIFO", false, inMemory, func(w *world) drainer { return newBus(w, 1000, true, rememberEvents(100)) }},
 }
 
 // short are the sources whose histories are short.
@@ -78,6 +82,9 @@ var short = []source{
 	{"S3Managed", true, inMemory, func(w *world) drainer { return newBucket(w, 400, wholeEvent, waits5s) }},
 	{"S3ManagedNested", true, inMemory, func(w *world) drainer { return newBucket(w, 200, nestedLocks, waits5s) }},
 	{"KinesisManaged", true, inMemory, func(w *world) drainer { return newStream(w, 200, false) }},
+
+	{"KafkaManaged", true, inMemory, func(w *world) drainer { return newTopic(w, 200, false) }},
+	{"CustomBusManaged", true, inMemory, func(w *world) drainer { return newBus(w, 200, true, rememberEvents(100)) }},
 
 	{"SQSInDynamoDB", false, inDynamoDB, func(w *world) drainer { return newQueue(w, 200, perCustomer, waits5s) }},
 	{"S3InDynamoDB", false, inDynamoDB, func(w *world) drainer { return newBucket(w, 200, severalLocks, waits5s) }},

@@ -3,15 +3,16 @@
 // answers, to environments that die at any moment. It has tests only.
 //
 // The tests simulate the sources (SQS standard and FIFO queues, asynchronous
-// invocation for S3, Kinesis shards) and the environments of a function in fake
-// time. Environments have their own clocks, which differ by less than Grace and
-// are set at times; they are frozen between invocations and sometimes within
-// one; those of managed instances take several invocations at a time and are
-// not killed at the deadline. Requests meet the faults of package fault;
-// handlers fail, panic, hang and ignore their context; observers and log
-// handlers panic. Dead letters of queues are redriven once, under new ids. The
-// locks are in memory, in DynamoDB or in objects. An oracle
-// compares every answer and every effect with what happened:
+// invocation for S3, Kinesis shards, Kafka with partial answers, Custom Event
+// Buses) and the environments of a function in fake time. Environments have
+// their own clocks, which differ by less than Grace and are set at times; they
+// are frozen between invocations and sometimes within one; those of managed
+// instances take several invocations at a time and are not killed at the
+// deadline. Requests meet the faults of package fault; handlers fail, panic,
+// hang and ignore their context; observers and log handlers panic. Dead letters
+// of queues are redriven once, under new ids. The locks are in memory, in
+// DynamoDB or in objects. An oracle compares every answer and every effect with
+// what happened:
 //
 //   - an acknowledged event had its effect; one that cannot be handled ends
 //     in the dead-letter queue or failure destination, and no other without a

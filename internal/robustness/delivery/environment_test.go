@@ -251,6 +251,10 @@ func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	row, ok, err := v.Store.Acquire(ctx, c)
 	if inv := invocationOf(ctx); ok && err == nil {
 		g := inv.grants[c.Token]
+		if last := v.w.owners[c.Name]; last != nil && last != g {
+			last.held = false // this is a takeover, unless it is false already
+		}
+		v.w.owners[c.Name] = g
 		g.fences[row.Fence], g.held, g.freezes = true, true, inv.env.freezes
 		switch {
 		case !inv.over || g.unsettled || inv.env.dead:

@@ -127,8 +127,9 @@ type world struct {
 
 	mu     sync.Mutex
 	random *rand.Rand
-	newest map[string]int   // the place of the newest completed event of a resource, and one
-	fences map[string]int64 // the largest one that each fenced resource has seen
+	newest map[string]int    // the place of the newest completed event of a resource, and one
+	owners map[string]*grant // the last of each row
+	fences map[string]int64  // the largest one that each fenced resource has seen
 	events []*event
 	byID   map[string]*event
 	groups map[string]*group
@@ -140,7 +141,7 @@ type world struct {
 
 func newWorld(t *testing.T, name string, seed uint64, open func() driver.Store, note func(string)) *world {
 	w := &world{
-		t: t, name: name, seed: seed, began: time.Now(), turns: schedule.Start(seed), note: note, single: true, open: open, fences: map[string]int64{},
+		t: t, name: name, seed: seed, began: time.Now(), turns: schedule.Start(seed), note: note, single: true, open: open, owners: map[string]*grant{}, fences: map[string]int64{},
 		random: rand.New(rand.NewPCG(seed, 0)), byID: map[string]*event{}, groups: map[string]*group{}, newest: map[string]int{},
 	}
 	w.late.Turns, w.counted = w.turns, map[string]int{}
