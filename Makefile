@@ -68,6 +68,11 @@ table: ## check that the table of planted bugs fits the code, and the cutter
 	cd tools/mutants && $(GO) test -count=1 ./... # what it reads is outside its module, so the cache would not see a change
 	cd tools && $(GO) test ./cutter
 
+.PHONY: facts
+facts: ## print the pages of AWS that a promise rests on, and when they were read (docs/PROMISES.md)
+	@sed -n '/^## Facts about AWS/,/^## What is not/p' docs/PROMISES.md | awk -F' [|] ' \
+		'$$3 ~ /^20/ {while (match($$2, /https:[^)]+/)) {print $$3, substr($$2, RSTART, RLENGTH); $$2 = substr($$2, RSTART+RLENGTH)}}' | sort
+
 .PHONY: composition
 composition: ## run the examples with tracers, HTTP adapters and dynamolock (downloads their modules)
 	cd examples/composition && $(GO) test -shuffle=on ./...
