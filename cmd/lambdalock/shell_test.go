@@ -52,7 +52,7 @@ func TestBashCompletion(t *testing.T) {
 		{[]string{"exec", "--key", "x", "--", "basename", "--s"}, nil}, // the flags of another program
 		{[]string{"exec", ""}, nil},                                    // files
 		{[]string{"invoke", "--source", "sq"}, []string{"sqs", "sqs-fifo"}},
-		{[]string{"invoke", "--source", "="}, []string{"sqs", "sqs-fifo", "kinesis", "s3", "api"}},
+		{[]string{"invoke", "--source", "="}, []string{"sqs", "sqs-fifo", "kinesis", "s3", "custom-bus", "api"}},
 		{[]string{"invoke", "--source", "=", "k"}, []string{"kinesis"}},
 		{[]string{"invoke", "--html", ""}, nil},
 	} {

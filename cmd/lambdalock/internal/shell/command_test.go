@@ -168,6 +168,38 @@ func TestExecEvent(t *testing.T) {
 	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").Expect(t, 0, "ran")
 }
 
+// TestExecInterrupted: a command that a signal ended did not say whether its
+// work was done.
+func TestExecInterrupted(t *testing.T) { // F19
+	t.Parallel()
+	table := newTable(t)
+	run := func(event, on, script string) commandtest.Result {
+		return command(t, table.Env, "exec", "--key", "k", "--event", event, "--on-interrupted", on, "--", "sh", "-c", script)
+	}
+	run("e1", "fail", "echo ran; exit 5").Expect(t, 5, "ran") // a known end
+	run("e1", "fail", "echo ran; kill -9 $$").Expect(t, 137, "ran")
+	for range 2 {
+		refused := run("e1", "fail", "echo ran")
+		refused.Expect(t, 76, `"k": the run for the event "e1" that began at `, `was interrupted, so the command does not run`, "lambdalock complete")
+		wantLines(t, refused.Stderr, 1)
+		if refused.Stdout != "" {
+			t.Errorf("it ran again: %q", refused.Stdout)
+		}
+	}
+	run("e2", "fail", "echo ran").Expect(t, 0, "ran")
+	skipped := run("e1", "skip", "echo ran")
+	skipped.Expect(t, 0, `was interrupted, and counts as done`)
+	wantLines(t, skipped.Stderr, 1)
+	if skipped.Stdout != "" {
+		t.Errorf("it ran again: %q", skipped.Stdout)
+	}
+	run("e1", "fail", "echo ran").Expect(t, 0, "has succeeded before")
+	run("e3", "fail", "kill $$").Expect(t, 143)
+	run("e3", "run", "echo ran").Expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--key", "k", "--on-interrupted", "skip", "--", "true").Expect(t, 64, "needs --event")
+	run("e4", "ask", "true").Expect(t, 64, "--on-interrupted")
+}
+
 // TestExecKeepsBytes: names of files need not be UTF-8, and are told apart.
 func TestExecKeepsBytes(t *testing.T) { // F27
 	t.Parallel()

@@ -39,8 +39,10 @@ func TestExecRefused(t *testing.T) {
 		"config":    {&lock.ConfigError{}, 64},
 		"key":       {&lock.NoKeyError{}, 64},
 		"store":     {&lock.StoreError{}, 69},
-		"lost":      {&lock.LostError{}, 69},
-		"unknown":   {errors.New("unknown"), 69},
+
+		"interrupted": {&lock.InterruptedError{}, 76},
+		"lost":        {&lock.LostError{}, 69},
+		"unknown":     {errors.New("unknown"), 69},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.refused(c.err); got != console.ExitStatus(c.status) {
