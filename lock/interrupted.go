@@ -62,6 +62,9 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	case l.work.Err() != nil: // no time is left, or the lease is lost
 		return nil, context.Cause(l.work)
 	}
+	if err := l.check(); err != nil { // its timer may have stood still in a process that was frozen
+		return nil, err
+	}
 	ended = true
 	for _, one := range l.each() {
 		one.answered = true

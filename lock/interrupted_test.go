@@ -369,3 +369,26 @@ func TestLatestKeepsNoInterruptedEvents(t *testing.T) {
 		t.Errorf("ran %d times", ran)
 	}
 }
+
+// TestFrozenWhileAsking: an answer counts under the lock under which it was
+// asked for. A lease that ended while the process was frozen ends the call,
+// although no timer has noticed.
+func TestFrozenWhileAsking(t *testing.T) { // F6, F19
+	for name, keys := range map[string][]lock.Key{"a lock": {event("e1")}, "a set": {keyA, event("e1"), {Name: "z"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.die(lock.Options{OnInterrupted: lock.FailInterrupted}, event("e1"))
+				var on onClock
+				on = skewed(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second), OnInterrupted: func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+					on.freeze(time.Minute)
+					return nil, nil
+				}}), 0)
+				if _, err := on.AcquireAll(t.Context(), keys...); !isLost(err) {
+					t.Errorf("the work may begin: %v", err)
+				}
+			})
+		})
+	}
+}
