@@ -188,6 +188,8 @@ func (q *request) completed(seen *sight, fence int64) bool {
 	m := seen.row(q.token, q.now).Memory
 	return m.HighestOrder == q.memory.HighestOrder && slices.EqualFunc(m.Completed, q.memory.Completed, func(a, b driver.CompletedEvent) bool {
 		return a.Event == b.Event && a.Until.Equal(b.Until)
+	}) && slices.EqualFunc(m.Interrupted, q.memory.Interrupted, func(a, b driver.InterruptedEvent) bool { // a dead owner would have left one more
+		return a.Event == b.Event && a.Until.Equal(b.Until)
 	})
 }
 

@@ -557,6 +557,47 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 	})
 }
 
+// TestRefusedReleaseOfInterrupted: a release that changes what is interrupted
+// was applied if a proxy had sent it twice, and the lock is lost if the lease
+// had ended.
+func TestRefusedReleaseOfInterrupted(t *testing.T) { // F5, F21
+	t.Parallel()
+	for name, end := range map[string]func(*lock.Lock) error{"failed": (*lock.Lock).Release, "unknown": (*lock.Lock).Interrupt} {
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, applied %v", name, applied), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake()
+					l := expect.Value(lock.New(objectstore.New(f), &lock.Options{
+						Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler),
+						OnInterrupted: func(context.Context, *lock.InterruptedError) (*lock.Completion, error) { return nil, nil },
+					}))(t)
+					key, next := lock.Key{Name: "n", Event: "e1"}, newLocker(t, f)
+					expect.Value(l.Acquire(t.Context(), key))(t)
+					time.Sleep(lease + 2*time.Second)
+					mine := expect.Value(l.Acquire(t.Context(), key))(t)
+					takeOver := func() { expect.Value(next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}))(t) }
+					if applied {
+						f.fault = func(string) fault { f.fault = nil; return twice }
+						f.before = func(method string) {
+							if method == "get" {
+								f.before = nil
+								takeOver()
+							}
+						}
+					} else {
+						time.Sleep(lease + 2*time.Second)
+						takeOver()
+					}
+					if err := end(mine); applied && err != nil || !applied && !errors.As(err, new(*lock.LostError)) {
+						t.Errorf("the release: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
 func newLocker(t *testing.T, f *fake) *lock.Locker {
 	t.Helper()
 	l := expect.Value(lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)}))(t)
