@@ -11,6 +11,8 @@ import (
 //   - replay plays a few seeds twice and compares the histories.
 //   - bursts lets processes coalesce events, if the store is a
 //     [driver.Coalescer].
+//   - interrupted lets processes die and asks about the events that they leave,
+//     if the store is a [driver.Coalescer].
 //   - faults plays histories in which processes and requests fail.
 //   - clocks does so with clocks that differ by hours, if the store has a clock
 //     of its own.
@@ -41,6 +43,7 @@ func Run(t *testing.T, open Opener, c Config) {
 	fifth := c
 	fifth.Histories = max(c.Histories/5, 1)
 	t.Run("bursts", func(t *testing.T) { Bursts(t, open, fifth) })
+	t.Run("interrupted", func(t *testing.T) { Interrupted(t, open, fifth) })
 	t.Run("faults", func(t *testing.T) { Faults(t, open, c) })
 	if apart.Skew != c.Skew {
 		t.Run("clocks", func(t *testing.T) { Faults(t, open, apart) })

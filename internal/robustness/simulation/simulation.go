@@ -119,6 +119,9 @@ type Config struct {
 	Wrap Wrapper
 	// Latest wraps all handlers of [Bursts]. Default: Locker.Latest.
 	Latest Wrapper
+	// Once wraps all handlers of [Interrupted], whose Options may have
+	// OnInterrupted. Default: Locker.Do.
+	Once Wrapper
 
 	tests string // the package of the test, for the command that replays it
 }
@@ -150,6 +153,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Latest == nil {
 		c.Latest = skipCompleted((*lock.Locker).Latest)
+	}
+	if c.Once == nil {
+		c.Once = skipCompleted((*lock.Locker).Do)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,7 +117,7 @@ func (l faultyStore) open(_ *testing.T, h *History) func(uint64) driver.Store {
 
 // panicking is a store that may panic before its requests meet faults.
 type panicking struct {
-	driver.Store
+	*fault.Store
 	panics bool
 }
 
@@ -158,4 +159,52 @@ func (l *faultyStore) Settle(ctx context.Context, s *driver.Settlement) (driver.
 		l.release(&settlement, row)
 	}
 	return l.Store.Settle(ctx, &settlement)
+}
+
+// TestInterruptedCanFail shows that the checks of interrupted events notice the
+// stores that break their promises.
+func TestInterruptedCanFail(t *testing.T) {
+	t.Parallel()
+	invent := func(row *driver.Row) {
+		row.Memory.Interrupted = append(row.Memory.Interrupted, driver.InterruptedEvent{Event: row.Event, Holder: "nobody", Until: row.Until.Add(time.Hour)})
+	}
+	for name, c := range map[string]struct {
+		bug  faultyStore
+		want string
+	}{
+		"keeps no events of dead owners":  {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.InterruptedFor = 0 }}, "of which nobody knows the end"},
+		"drops them when one completes":   {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = without(s.Memory) }}, "of which nobody knows the end"},
+		"keeps those that were asked for": {faultyStore{release: func(s *driver.Settlement, row driver.Row) { s.Memory = with(s.Memory, row.Memory.Interrupted) }}, "although an answer was used"},
+		"invents one":                     {faultyStore{answer: invent}, "which nobody was"},
+		"lets nobody go":                  {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "in the end"},
+		"forgets completed events":        {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "in the end"},
+		"does not free the name":          {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Until = c.Until.Add(time.Hour) }}, "in the end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			for seed := uint64(0); seed < 50 && !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, c.want) }); seed++ {
+				synctest.Test(t, func(t *testing.T) {
+					i := &interruptions{c: Config{}.withDefaults(), seed: seed, happened: map[string]int{}, violation: func(what string) { said = append(said, what) }}
+					i.play(t, c.bug.open)
+				})
+			}
+			if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, c.want) }) {
+				t.Errorf("none of %d violations says %q", len(said), c.want)
+			}
+		})
+	}
+}
+
+// without returns the memory without its interrupted events.
+func without(m *driver.Memory) *driver.Memory { return with(m, nil) }
+
+// with returns the memory with other interrupted events.
+func with(m *driver.Memory, interrupted []driver.InterruptedEvent) *driver.Memory {
+	if m == nil {
+		return nil
+	}
+	next := *m
+	next.Interrupted = interrupted
+	return &next
 }
