@@ -77,13 +77,20 @@ func (h *hold) check() error {
 // known, or nil.
 func (h *hold) interrupted() *InterruptedError {
 	e := h.row.Memory.FindInterrupted(h.claim.Event, h.claim.Now)
-	if p := &h.row.Previous; e == nil && p.Event == h.claim.Event && h.claim.Now.Sub(p.Since) < h.locker.remember(h.outer) {
-		e = p
+	if h.isOnlyTold() {
+		e = &h.row.Previous
 	}
 	if e == nil || h.claim.Event == "" {
 		return nil
 	}
 	return &InterruptedError{Key: h.key, Holder: e.Holder, Since: e.Since}
+}
+
+// isOnlyTold reports whether the dead owner had the event and has not asked to
+// keep it, so that nothing but the answer to the claim tells of its run.
+func (h *hold) isOnlyTold() bool {
+	p := &h.row.Previous
+	return p.Event == h.claim.Event && h.claim.Now.Sub(p.Since) < h.locker.remember(h.outer) && h.row.Memory.FindInterrupted(p.Event, h.claim.Now) == nil
 }
 
 // remember returns Options.Remember, or its default within the lock outer.

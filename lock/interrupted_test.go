@@ -392,3 +392,39 @@ func TestFrozenWhileAsking(t *testing.T) { // F6, F19
 		})
 	}
 }
+
+// TestInterruptedWithoutOnInterrupted: an event whose owner did not ask to keep
+// it is asked about if its name is taken over from that owner, and then stays
+// interrupted.
+func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
+	for name, end := range map[string]func(f *fixture, o lock.Options){
+		"refused": func(f *fixture, o lock.Options) {
+			if _, err := f.locker(o).Acquire(f.t.Context(), event("e1")); !errors.As(err, new(*lock.InterruptedError)) {
+				f.t.Errorf("the first time: %v", err)
+			}
+		},
+		"dropped": func(f *fixture, o lock.Options) {
+			o.Observe = func(context.Context, lock.Observation) { panic("boom") }
+			defer func() { _ = recover() }()
+			_, _ = f.locker(o).Acquire(f.t.Context(), event("e1"))
+		},
+		"dead": func(f *fixture, o lock.Options) {
+			o.OnInterrupted = notDone
+			f.die(o, event("e1"))
+			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				o := lock.Options{OnInterrupted: lock.FailInterrupted, Lease: lock.FixedLease(10 * time.Second)}
+				f.die(lock.Options{}, event("e1"))
+				end(f, o)
+				if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, new(*lock.InterruptedError)) {
+					t.Errorf("the next time: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -85,6 +85,7 @@ func (l *Lock) release(limit time.Time, work progress) (tell func(), err error) 
 func (l *Lock) drop() int {
 	l.beginEnd(released)
 	s := l.settlement(false)
+	s.request.Memory = l.memoryAfter(unbegun)
 	_, _ = l.write(s)
 	return s.sent
 }
