@@ -27,6 +27,7 @@ var roles = map[string]func(task) error{
 	"contend":   contend,
 	"faulted":   contendFaulted,
 	"hold":      hold,
+	"once":      handleOnce,
 	"peer":      playPeer,
 	"serve":     serve,
 	"work":      work,
@@ -40,9 +41,10 @@ type task struct {
 	Seed    uint64 // of the faults
 	Key     lock.Key
 	Options childOptions
-	Turns   int // of a contender
-	Waiters int // its goroutines
-	Names   int // that it contends for
+	Turns   int    // of a contender
+	Waiters int    // its goroutines
+	Names   int    // that it contends for
+	Ledger  string // the directory of a [ledger]
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.
