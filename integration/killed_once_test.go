@@ -58,8 +58,8 @@ func (l ledger) lines(kind, event string) (int, error) {
 	return strings.Count(string(text), "\n"), err
 }
 
-// handleOnce is the part of a child that handles one delivery. The first word of
-// the event says what OnInterrupted does.
+// handleOnce is the part of a child that handles one delivery. The first word
+// of the event says what OnInterrupted does.
 func handleOnce(t task) error {
 	store, err := t.open(newWire(0))
 	if err != nil {
@@ -115,10 +115,10 @@ func handleOnce(t task) error {
 	return out.Encode(end)
 }
 
-// TestNeverTwice delivers events, each until it is settled, to a process of its
-// own, which is killed at a random moment (F19). With SkipInterrupted and
-// FailInterrupted the work of an event begins at most once; with a question to a
-// file that the work writes, each event is written once. Other events and
+// TestNeverTwice delivers events, each until it is acknowledged, to processes
+// that are killed at random moments (F19). With SkipInterrupted and
+// FailInterrupted the work of an event begins at most once; with a question to
+// a file that the work writes, each event is written once. Other events and
 // mutexes without OnInterrupted take the names over.
 func TestNeverTwice(t *testing.T) {
 	for _, b := range backends {
@@ -185,7 +185,7 @@ func (o *once) left() int {
 	return o.kills
 }
 
-// check checks an event that is settled.
+// check checks an event that is over.
 func (o *once) check(event, policy, outcome string) {
 	begun, err := o.ledger.lines("begun", event)
 	done, err2 := o.ledger.lines("done", event)
@@ -195,9 +195,9 @@ func (o *once) check(event, policy, outcome string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.counts[fmt.Sprintf("%s, begun %d times", policy, begun)]++
-	settled := outcome == outcomeCompleted || outcome == outcomeBefore || outcome == "interrupted" && policy == "fail"
+	over := outcome == outcomeCompleted || outcome == outcomeBefore || outcome == "interrupted" && policy == "fail"
 	switch {
-	case !settled:
+	case !over:
 	case (policy == "skip" || policy == "fail") && begun <= 1:
 		return
 	case policy == "ask" && done == 1, policy == "none" && done > 0:
@@ -206,9 +206,9 @@ func (o *once) check(event, policy, outcome string) {
 	o.t.Errorf("%s ended with %q, had begun %d times and was written %d times", event, outcome, begun, done)
 }
 
-// deliver starts a process for a delivery, and perhaps kills it: some time after
-// it is ready, or after its work has begun. It returns the outcome, which is
-// empty if the process was killed.
+// deliver starts a process for a delivery, and perhaps kills it: some time
+// after it is ready, or after its work has begun. It returns the outcome, which
+// is empty if the process was killed.
 func (o *once) deliver(key lock.Key, policy string) string {
 	o.mu.Lock()
 	at, delay := o.random.IntN(5), time.Duration(o.random.Int64N(int64(onceWithin)))

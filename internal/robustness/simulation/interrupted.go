@@ -16,8 +16,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Interrupted delivers events, each until it is settled, to processes that die
-// and freeze, while requests meet faults. The events of a name differ in what
+// Interrupted delivers events, each until it is acknowledged, to processes that
+// die and freeze, while requests meet faults. The events of a name differ in what
 // OnInterrupted says, and events and mutexes without it take the name over. The
 // work of an event begins only if each earlier run of it has a known end, or if
 // a question that was asked under this lock has let it run.
@@ -86,7 +86,7 @@ type interruptible struct {
 	begun   []*mortal // whose work has begun
 	done    bool      // what its work is for was done
 	refused int       // how often its delivery was interrupted
-	settled bool
+	over    bool // acknowledged, or given up
 }
 
 func (i *interruptions) play(t *testing.T, open Opener) (able bool) {
@@ -143,7 +143,7 @@ func (i *interruptions) after(client uint64, d time.Duration, do func()) {
 	})
 }
 
-// deliver delivers an event, and again until it is settled, and after lost
+// deliver delivers an event, and again until it is acknowledged, and after lost
 // acknowledgements.
 func (i *interruptions) deliver(e *interruptible, client uint64, random *rand.Rand, times int) {
 	err := i.invoke(e, i.stores[client%uint64(i.c.Clients)], random)
@@ -153,8 +153,8 @@ func (i *interruptions) deliver(e *interruptible, client uint64, random *rand.Ra
 		e.refused++
 	}
 	lost := random.IntN(10) == 0 // the acknowledgement
-	e.settled = e.settled || err == nil || e.policy == "fail" && e.refused == 3
-	gone := e.settled && !lost
+	e.over = e.over || err == nil || e.policy == "fail" && e.refused == 3
+	gone := e.over && !lost
 	i.mu.Unlock()
 	if gone || times == 100 {
 		return
@@ -179,11 +179,11 @@ func (i *interruptions) checkEnd(watcher driver.Store) {
 		}
 		interrupted := errors.As(err, new(*lock.InterruptedError))
 		switch {
-		case e.policy == "mutex" && err == nil && e.settled:
+		case e.policy == "mutex" && err == nil && e.over:
 		case e.policy == "fail" && interrupted && e.refused > 0:
-		case e.policy != "mutex" && errors.Is(err, lock.ErrCompleted) && e.settled:
+		case e.policy != "mutex" && errors.Is(err, lock.ErrCompleted) && e.over:
 		default:
-			i.fail("in the end, %v is settled %v, and is refused with %v", e.key, e.settled, err)
+			i.fail("in the end, %v is over: %v, and is refused with %v", e.key, e.over, err)
 		}
 	}
 }
