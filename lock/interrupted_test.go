@@ -100,6 +100,13 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 			f.die(o, event("e1"))
 			time.Sleep(lock.DefaultRemember)
 		}, false},
+		"it dies, is kept, and is forgotten": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			o.Remember = 48 * time.Hour
+			f.die(o, event("e2"))
+			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+			time.Sleep(lock.DefaultRemember)
+		}, false},
 		"another event dies": {func(f *fixture, o lock.Options) { f.die(o, event("e2")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,10 +17,10 @@ import (
 )
 
 // Interrupted delivers events, each until it is acknowledged, to processes that
-// die and freeze, while requests meet faults. The events of a name differ in what
-// OnInterrupted says, and events and mutexes without it take the name over. The
-// work of an event begins only if each earlier run of it has a known end, or if
-// a question that was asked under this lock has let it run.
+// die and freeze, while requests meet faults. The events of a name differ in
+// what OnInterrupted says, and events and mutexes without it take the name
+// over. The work of an event begins only if each earlier run of it has a known
+// end, or if a question that was asked under this lock has let it run.
 func Interrupted(t *testing.T, open Opener, c Config) {
 	t.Helper()
 	c = c.withDefaults()
@@ -86,7 +86,7 @@ type interruptible struct {
 	begun   []*mortal // whose work has begun
 	done    bool      // what its work is for was done
 	refused int       // how often its delivery was interrupted
-	over    bool // acknowledged, or given up
+	over    bool      // acknowledged, or given up
 }
 
 func (i *interruptions) play(t *testing.T, open Opener) (able bool) {
