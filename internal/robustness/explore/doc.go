@@ -8,5 +8,5 @@
 // docs/PROMISES.md: one owner (P1), no two that work at the same time (P2),
 // fences that rise (P3), no name that is held without a holder or cannot be
 // taken (P4), events that stay completed (P5) and are acknowledged only then
-// (P6).
+// (P6), and work that does not begin twice (P8).
 package explore

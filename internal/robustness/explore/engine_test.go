@@ -52,6 +52,7 @@ func TestExploreEngineFinds(t *testing.T) {
 		"release of any owner":          {together, func() driver.Store { return &broken{Store: memstore.New(), releasesAny: true} }, "P2"},
 		"release that forgets":          {duplicates, func() driver.Store { return &broken{Store: memstore.New(), forgets: true} }, "P5"},
 		"settlement that sees no mark":  {bursts, func() driver.Store { return &broken{Store: memstore.New(), seesNoMark: true} }, "P6"},
+		"takeover that keeps no event":  {once, func() driver.Store { return &broken{Store: memstore.New(), keepsNoEvent: true} }, "P8"},
 		"release that is not applied":   {duplicates, func() driver.Store { return &broken{Store: memstore.New(), keeps: true} }, "P4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,15 @@ func TestExploreEngineFinds(t *testing.T) {
 // broken is a store that breaks a rule of [driver.Store].
 type broken struct {
 	*memstore.Store
-	keepsStamp, releasesAny, forgets, keeps, seesNoMark bool
+	keepsStamp, releasesAny, forgets, keeps, seesNoMark, keepsNoEvent bool
+}
+
+func (b *broken) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c
+	if b.keepsNoEvent {
+		claim.InterruptedFor = 0
+	}
+	return b.Store.Acquire(ctx, &claim)
 }
 
 func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
@@ -97,6 +106,7 @@ const (
 	together   = "two names together"
 	duplicates = "an event and its duplicates"
 	bursts     = "events that are coalesced"
+	once       = "an event that is skipped if it was interrupted"
 )
 
 // play is what the invocations do.
@@ -134,6 +144,9 @@ var plays = []play{
 	{bursts, lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		coalesces(lock.Key{Name: "n0", Event: "e1"}), coalesces(lock.Key{Name: "n0", Event: "e2"}), coalesces(lock.Key{Name: "n0", Event: "e3"}),
 	}},
+	{once, lock.Options{Lease: lock.FixedLease(4 * time.Second), OnInterrupted: lock.SkipInterrupted}, []func(*invocation){
+		locks(lock.Key{Name: "n0", Event: "e1"}), late(locks(lock.Key{Name: "n0", Event: "e2"})), late(late(locks(lock.Key{Name: "n0", Event: "e1"}))),
+	}},
 }
 
 // locks returns an invocation that holds keys, each inside the one before, and
@@ -157,8 +170,10 @@ func (in *invocation) under(lk *lock.Lock, err error, key lock.Key, work func(co
 		return false
 	}
 	in.holds(key.Name, lk.Context())
+	in.beginsOnce(key)
 	succeeded := work(lk.Context())
 	in.ends(key.Name)
+	in.endsOnce(key, succeeded)
 	if !succeeded {
 		_ = lk.Release()
 		return false

@@ -40,6 +40,7 @@ type engineRun struct {
 	answered    map[string]bool        // rows and tokens whose release was sent: whether it was answered
 	copies      []*request
 	done        map[string]bool      // names and events
+	begun       map[string]bool      // names and events whose work has begun, and did not fail
 	relying     map[*invocation]bool // have marked a row, and were not served since
 	violation   string
 }
@@ -56,6 +57,7 @@ type invocation struct {
 	seen   driver.Row                 // in the last answer to a claim
 	over   bool
 	killed bool
+	once   bool // the work of its event may not run twice
 	failed bool // its event comes again
 }
 
@@ -86,10 +88,10 @@ func newEngineRun(t *testing.T, e *exploration) *engineRun {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	s := &engineRun{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
-		stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, relying: map[*invocation]bool{},
+		stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, begun: map[string]bool{}, relying: map[*invocation]bool{},
 	}
 	for i, script := range e.play.scripts {
-		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
+		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}, once: e.play.options.OnInterrupted != nil}
 		o := e.play.options
 		o.Logger = slog.New(slog.DiscardHandler)
 		o.Holder = func(context.Context) string { return in.name }
@@ -150,6 +152,26 @@ func (in *invocation) ends(name string) {
 	in.run.mu.Lock()
 	defer in.run.mu.Unlock()
 	delete(in.held, name)
+}
+
+// beginsOnce checks that the work of an event that may not run twice has not
+// begun before (P8).
+func (in *invocation) beginsOnce(key lock.Key) {
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	if in.once && in.run.begun[key.Name+key.Event] {
+		in.run.breaks("P8: %s works for %s, whose work has begun before", in.name, key.Event)
+	}
+	in.run.begun[key.Name+key.Event] = true
+}
+
+// endsOnce notes the end of the work, unless nobody knows of it.
+func (in *invocation) endsOnce(key lock.Key, succeeded bool) {
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	if !succeeded && !in.killed {
+		delete(in.run.begun, key.Name+key.Event)
+	}
 }
 
 // work reports whether the work succeeded.
@@ -311,7 +333,7 @@ func (s *engineRun) acquire(c *driver.Claim) (driver.Row, bool, error) {
 func (s *engineRun) release(t *driver.Settlement) (driver.Row, bool, error) {
 	event := s.read(t.Name).Event
 	row, ok, err := s.store.Settle(context.Background(), t)
-	if ok && t.Memory != nil && event != "" {
+	if ok && t.Memory != nil && t.Memory.Has(event, time.Now()) {
 		s.done[strings.TrimPrefix(t.Name, "/")+event] = true
 	}
 	return row, ok, err
@@ -526,6 +548,9 @@ func (s *engineRun) canonical(row *driver.Row) string {
 	var events []string
 	for _, c := range row.Memory.Completed {
 		events = append(events, c.Event)
+	}
+	for _, e := range row.Memory.Interrupted {
+		events = append(events, "interrupted "+e.Event)
 	}
 	until := time.Duration(0)
 	if row.Token != "" {
