@@ -202,6 +202,9 @@ func TestOnInterrupted(t *testing.T) { // F19
 					t.Errorf("asked %+v, want %+v", q.asked, want)
 				}
 				f.wantFree("afterwards")
+				if row := f.row(); len(row.Memory.Interrupted) > 0 != (c.asked > 1) {
+					t.Errorf("afterwards the row has %+v", row.Memory.Interrupted)
+				}
 			})
 		})
 	}
@@ -324,6 +327,11 @@ func TestInterruptedIsForgottenLast(t *testing.T) {
 		}
 		if keeps := time.Until(row.DeleteAfter); keeps < lock.DefaultRemember-time.Minute {
 			t.Errorf("the row is kept for %v", keeps)
+		}
+		time.Sleep(lock.DefaultRemember)
+		expect.OK(t, f.locker(o).Do(t.Context(), event("last"), nothing))
+		if n := len(f.row().Memory.Interrupted); n > 0 {
+			t.Errorf("the row still has %d interrupted events", n)
 		}
 	})
 }
