@@ -72,6 +72,10 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 		"it cannot tell": {func(f *fixture, o lock.Options) {
 			do(f, o, func(context.Context) error { return errors.Join(boom, lock.ErrUnknown) })
 		}, true},
+		"it could not tell, almost a day ago": {func(f *fixture, o lock.Options) {
+			do(f, o, func(context.Context) error { return lock.ErrUnknown })
+			time.Sleep(lock.DefaultRemember - time.Minute)
+		}, true},
 		"it fails after its lease was lost": {func(f *fixture, o lock.Options) {
 			o.Lease = lock.FixedLease(10 * time.Second)
 			do(f, o, func(context.Context) error {
@@ -100,6 +104,28 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 			f.die(o, event("e1"))
 			time.Sleep(lock.DefaultRemember)
 		}, false},
+		"it dies, and one fails that does not ask": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			do(f, lock.Options{}, func(context.Context) error { return boom })
+		}, true},
+		"it dies, and another one that was asked about fails": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			f.die(o, event("e2"))
+			o.OnInterrupted = notDone
+			_ = f.mustAcquire(f.locker(o), event("e2")).Release()
+		}, true},
+		"it dies, and one fails that was asked and is not answered": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+			o.OnInterrupted, o.Lease = notDone, lock.FixedLease(10*time.Second)
+			f.faulty.Always(fault.Release, fault.DropBefore)
+			do(f, o, func(context.Context) error { return boom })
+			f.faulty.Always(fault.Release, fault.None)
+			if row := f.row(); row.Memory.FindInterrupted("e1", time.Now()) == nil {
+				f.t.Error("a release that was not applied changes the row")
+			}
+			time.Sleep(time.Minute)
+		}, true},
 		"it dies, is kept, and is forgotten": {func(f *fixture, o lock.Options) {
 			f.die(o, event("e1"))
 			o.Remember = 48 * time.Hour
@@ -288,24 +314,31 @@ func TestInterruptedTogether(t *testing.T) { // F19
 // TestInterruptedPayload: what was interrupted is not asked about for another
 // payload, which is a mistake of the sender.
 func TestInterruptedPayload(t *testing.T) { // F19
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		q := &inquiry{answer: lock.SkipInterrupted}
-		o := lock.Options{OnInterrupted: q.decide}
-		key := event("e1")
-		key.Payload = "one"
-		f.die(o, key)
-		other := key
-		other.Payload = "another"
-		f.outcomes()
-		if _, err := f.locker(o).Acquire(t.Context(), other); !errors.As(err, new(*lock.PayloadMismatchError)) || len(q.asked) > 0 {
-			t.Errorf("asked %d times: %v", len(q.asked), err)
-		}
-		f.wantOutcomes("taken_over", "mismatch", "released")
-		if _, err := f.locker(o).Acquire(t.Context(), key); !isCompleted(err) || len(q.asked) != 1 {
-			t.Errorf("asked %d times: %v", len(q.asked), err)
-		}
-	})
+	for _, dies := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			q := &inquiry{answer: lock.SkipInterrupted}
+			o := lock.Options{OnInterrupted: q.decide}
+			key, first := event("e1"), lock.Outcome("taken_over")
+			key.Payload = "one"
+			if dies {
+				f.die(o, key)
+			} else {
+				expect.OK(t, f.mustAcquire(f.locker(o), key).Interrupt())
+				first = "acquired"
+			}
+			other := key
+			other.Payload = "another"
+			f.outcomes()
+			if _, err := f.locker(o).Acquire(t.Context(), other); !errors.As(err, new(*lock.PayloadMismatchError)) || len(q.asked) > 0 {
+				t.Errorf("asked %d times: %v", len(q.asked), err)
+			}
+			f.wantOutcomes(first, "mismatch", "released")
+			if _, err := f.locker(o).Acquire(t.Context(), key); !isCompleted(err) || len(q.asked) != 1 {
+				t.Errorf("asked %d times: %v", len(q.asked), err)
+			}
+		})
+	}
 }
 
 // TestInterruptedIsForgottenLast: completed events are forgotten before those
@@ -313,10 +346,15 @@ func TestInterruptedPayload(t *testing.T) { // F19
 func TestInterruptedIsForgottenLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		o := lock.Options{OnInterrupted: lock.FailInterrupted}
+		const long = 2 * lock.DefaultRemember
+		o := lock.Options{OnInterrupted: lock.FailInterrupted, Remember: time.Hour}
+		f.die(o, event("forgotten"))
+		o.Remember = long
 		for _, e := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 			f.die(o, event(e))
 		}
+		_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+		time.Sleep(time.Hour)
 		o.Remember = time.Minute
 		for i := range 40 {
 			expect.OK(t, f.locker(o).Do(t.Context(), event(time.Duration(i).String()), nothing))
@@ -325,13 +363,8 @@ func TestInterruptedIsForgottenLast(t *testing.T) {
 		if n := len(row.Memory.Completed); n != 8 || len(row.Memory.Interrupted) != 9 {
 			t.Errorf("the row remembers %d completed and %d interrupted events", n, len(row.Memory.Interrupted))
 		}
-		if keeps := time.Until(row.DeleteAfter); keeps < lock.DefaultRemember-time.Minute {
+		if keeps := time.Until(row.DeleteAfter); keeps < long-time.Hour-time.Minute {
 			t.Errorf("the row is kept for %v", keeps)
-		}
-		time.Sleep(lock.DefaultRemember)
-		expect.OK(t, f.locker(o).Do(t.Context(), event("last"), nothing))
-		if n := len(f.row().Memory.Interrupted); n > 0 {
-			t.Errorf("the row still has %d interrupted events", n)
 		}
 	})
 }

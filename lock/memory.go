@@ -34,6 +34,9 @@ const (
 	// interruptedOverhead is the size of an interrupted event without its texts:
 	// the names and values of a map.
 	interruptedOverhead = 75
+	// keptOverhead is what a held row has beside that if its owner asks to keep
+	// its event: an attribute, and that of the map.
+	keptOverhead = 20
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of
 	// DynamoDB takes 1,000 units per second, so the batch needs little more than
@@ -89,7 +92,8 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 // room says how much a name may remember.
 type room struct {
 	name  string
-	least int // how many events stay, whatever the row costs
+	least int  // how many events stay, whatever the row costs
+	keeps bool // with OnInterrupted
 	// batch holds the events of the same delivery. Those that are completed stay
 	// too, as far as batchUnits allows.
 	batch map[string]bool
@@ -97,7 +101,7 @@ type room struct {
 
 func (l *Locker) roomFor(ctx context.Context, key Key, row string) room {
 	return room{
-		name: row, least: l.opts.RememberEvents,
+		name: row, least: l.opts.RememberEvents, keeps: l.opts.OnInterrupted != nil,
 		batch: invocation.BatchOf(ctx).Stored(key.Name, stored.Event),
 	}
 }
@@ -113,6 +117,9 @@ func (r room) size(m *driver.Memory) int {
 		if c.Payload != "" {
 			payloads = payloadsOverhead
 		}
+	}
+	if r.keeps {
+		size += keptOverhead
 	}
 	for i := range m.Interrupted {
 		size += interruptedSize(&m.Interrupted[i])

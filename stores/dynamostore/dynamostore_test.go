@@ -179,10 +179,14 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		order, payload string
 		event          int // the size of one
+		once           bool
+		interrupted    int // how many such events the row has, too
 	}{
 		"event":             {event: 48},
 		"event and order":   {order: "s0055AED6DCD90281E5", event: 48},
 		"event and payload": {payload: "POST /payments", event: 107},
+		"once":              {event: 48, once: true},
+		"interrupted":       {payload: "POST /payments", event: 107, once: true, interrupted: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,10 +194,18 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 				// In 2000, when fake time begins, milliseconds since 1970 had a digit less.
 				time.Sleep(time.Until(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)))
 				f := newFakeFixture(t)
-				l := f.locker(t, lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return longestHolder }})
+				o := lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return longestHolder }}
+				if c.once {
+					o.OnInterrupted = lock.FailInterrupted
+				}
+				l := f.locker(t, o)
 				largest := 0
 				for length := range c.event {
-					name := strings.Repeat("n", 100+length)
+					name := strings.Repeat("n", 100-90*c.interrupted+length)
+					for i := range c.interrupted {
+						lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: name, Event: fmt.Sprintf("%036d", 100+i), Payload: c.payload}))(t)
+						expect.Must(t, lk.Interrupt())
+					}
 					for i := range 20 {
 						k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}
 						if c.order != "" {
