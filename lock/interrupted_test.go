@@ -476,3 +476,22 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 		})
 	}
 }
+
+// TestInterruptHoldsAtLeast: the cooldown follows work of which nobody knows
+// the end, too. The event is kept as long as an outer lock remembers.
+func TestInterruptHoldsAtLeast(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		outer := f.mustAcquire(f.locker(lock.Options{Remember: 48 * time.Hour}), keyA)
+		l := f.locker(lock.Options{OnInterrupted: lock.SkipInterrupted, HoldAtLeast: time.Hour})
+		lk := expect.Value(l.Acquire(outer.Context(), event("e1")))(t)
+		if kept := f.row().InterruptedFor; kept != 48*time.Hour {
+			t.Errorf("the event is kept for %v", kept)
+		}
+		expect.OK(t, lk.Interrupt())
+		if row := f.row(); !row.Cooling() || row.Memory.FindInterrupted("e1", time.Now()) == nil {
+			t.Errorf("afterwards the row is %+v", row)
+		}
+		expect.OK(t, outer.Release())
+	})
+}

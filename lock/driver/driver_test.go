@@ -284,6 +284,17 @@ func many(event string, n int) (all []driver.InterruptedEvent) {
 	return all
 }
 
+// TestInterruptSharesNothing: two memories may share a slice that has room.
+func TestInterruptSharesNothing(t *testing.T) {
+	t.Parallel()
+	both := []driver.InterruptedEvent{{Event: "e1", Until: noon}, {Event: "e2", Until: noon}}
+	m := driver.Memory{Interrupted: both[:1]}
+	m.Interrupt(driver.InterruptedEvent{Event: "e3", Until: noon}, noon)
+	if both[1].Event != "e2" || len(m.Interrupted) != 2 {
+		t.Errorf("%+v, and beside it %+v", m.Interrupted, both)
+	}
+}
+
 func TestFindInterrupted(t *testing.T) {
 	t.Parallel()
 	m := driver.Memory{Interrupted: []driver.InterruptedEvent{{Event: "e1", Until: noon}, {Event: "e2", Until: noon.Add(time.Hour)}}}

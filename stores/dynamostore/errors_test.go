@@ -24,6 +24,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -275,6 +276,39 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 		<-server.applied
 		if _, err := l.Acquire(t.Context(), order); err != nil {
 			t.Errorf("got %v, although nobody holds the name", err)
+		}
+	})
+}
+
+// TestLateTakeover shows that the second request of a claim, which takes over
+// from a dead owner whose event is kept, is refused if it arrives after the
+// claim was given up.
+func TestLateTakeover(t *testing.T) { // F2, F44
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t, nil)
+		server := &heldBack{Handler: b.Server, number: 3, apply: make(chan struct{}), applied: make(chan struct{})}
+		s := dynamostore.New(clientOf(server), table)
+		now := time.Now()
+		claim := func(token string, at time.Time) *driver.Claim {
+			return &driver.Claim{Name: "n", Token: token, Event: token, Holder: token, Now: at, Stamp: at, Until: at.Add(time.Second), DeleteAfter: at.Add(time.Hour), InterruptedFor: time.Hour}
+		}
+		if _, ok, err := s.Acquire(t.Context(), claim("dead", now)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		late := claim("late", now.Add(2*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, ok, err := s.Acquire(ctx, late); ok || err == nil {
+			t.Errorf("the second request was not held back: %v, %v", ok, err)
+		}
+		if _, _, err := s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: "late", Stamp: late.Stamp, DeleteAfter: late.DeleteAfter, Abandon: true}); err != nil {
+			t.Error(err)
+		}
+		close(server.apply)
+		<-server.applied
+		if row, ok, err := s.Acquire(t.Context(), claim("next", now.Add(2500*time.Millisecond))); !ok || err != nil || row.Previous.Holder != "dead" {
+			t.Errorf("granted %v, error %v, after %q", ok, err, row.Previous.Holder)
 		}
 	})
 }
