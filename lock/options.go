@@ -86,7 +86,7 @@ type Options struct {
 	//
 	// An error of the work, or a panic, is a known end, unless the error wraps
 	// [ErrUnknown]. So is a work that never began, as far as the store could be
-	// told. A name remembers up to 128 such events, each for as long as Remember
+	// told. A name remembers up to 64 such events, each for as long as Remember
 	// says after the end of its lease. With OnInterrupted every key needs an Event,
 	// of several keys one, and the store must be a [driver.Coalescer]; Latest and
 	// AcquireOneOf do not use it. Nil: the work runs again.

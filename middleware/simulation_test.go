@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestSimulation lets WithLock and Latest wrap handlers whose processes and
+// TestSimulation lets WithLock, Latest and OnInterrupted wrap handlers whose processes and
 // requests fail.
 func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 	t.Parallel()
@@ -26,7 +27,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 			return fault.NewStore(rows, h.Plan(client), h.Late)
 		}
 	}
-	simulation.Run(t, open, simulation.Config{Histories: 200, Share: 2, Wrap: wrapSimulated, Latest: latestSimulated})
+	simulation.Run(t, open, simulation.Config{Histories: 200, Share: 2, Wrap: wrapSimulated, Latest: latestSimulated, Once: onceSimulated})
 }
 
 func simulatedOptions(store driver.Store, o *lock.Options) []middleware.Option {
@@ -54,6 +55,20 @@ func byItself(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil }
 func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
 	wrapped := middleware.WithLock(byItself, func(ctx context.Context, _ lock.Key) error { return handler(ctx) }, simulatedOptions(store, o)...)
 	return func(ctx context.Context) error { return wrapped(ctx, key) }
+}
+
+func onceSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+	var failed error // the completion, although the handler succeeded
+	observing := *o
+	observing.Observe = func(ctx context.Context, seen lock.Observation) {
+		if seen.Op == "complete" {
+			failed = seen.Err
+		}
+		o.Observe(ctx, seen)
+	}
+	options := append(simulatedOptions(store, &observing), engine(func(e *lock.Options) { e.OnInterrupted, e.Holder = o.OnInterrupted, o.Holder }))
+	wrapped := middleware.WithLock(byItself, func(ctx context.Context, _ lock.Key) error { return handler(ctx) }, options...)
+	return func(ctx context.Context) error { return cmp.Or(wrapped(ctx, key), failed) }
 }
 
 func latestSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {

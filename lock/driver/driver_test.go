@@ -256,7 +256,7 @@ func TestInterrupted(t *testing.T) { // F19
 		"over":                     {with(func(r *driver.Row) { r.InterruptedFor = time.Second - time.Millisecond }), []driver.InterruptedEvent{old}},
 		"to its last moment":       {with(func(r *driver.Row) { r.InterruptedFor = time.Second }), []driver.InterruptedEvent{old, {Event: "e1", Payload: "p", Holder: "holder", Since: ago(time.Minute), Until: noon}}},
 		"in whole milliseconds":    {with(func(r *driver.Row) { r.Until = r.Until.Add(999 * time.Microsecond) }), []driver.InterruptedEvent{old, left}},
-		"one more than fit in all": {with(func(r *driver.Row) { r.Memory.Interrupted = many("older", 128) }), append(many("older", 128)[1:], left)},
+		"one more than fit in all": {with(func(r *driver.Row) { r.Memory.Interrupted = many("older", 64) }), append(many("older", 64)[1:], left)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

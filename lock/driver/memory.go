@@ -54,7 +54,7 @@ type InterruptedEvent struct {
 // mostInterrupted is how many interrupted events a name remembers at most, so
 // that the row of a name whose owners all die stays far below 400 KB, the
 // largest item of DynamoDB.
-const mostInterrupted = 128
+const mostInterrupted = 64
 
 // FindInterrupted returns what is remembered at now of an event that was
 // interrupted, or nil.
