@@ -14,8 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestSimulation lets WithLock, Latest and OnInterrupted wrap handlers whose processes and
-// requests fail.
+// TestSimulation lets WithLock, Latest and OnInterrupted wrap handlers whose
+// processes and requests fail.
 func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 	t.Parallel()
 	open := func(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
