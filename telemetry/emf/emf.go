@@ -21,6 +21,7 @@
 //	Coalesced       events for which the holder runs once more
 //	Stale           events that are older than a completed one
 //	Mismatched      events that came before with another payload
+//	Interrupted     events about which OnInterrupted decided
 //	Refused         events without a key, or with too little time
 //	TakenOver       locks acquired from a holder that died
 //	Lost            losses of a lease that its heartbeat or its end noticed

@@ -19,7 +19,7 @@ func TestEveryMetric(t *testing.T) {
 			lock.OutcomeReleased: 11, lock.OutcomeHeld: 13, lock.OutcomeAlreadyCompleted: 14, lock.OutcomeStale: 15, lock.OutcomeMismatch: 16,
 			lock.OutcomeRefused: 17, lock.OutcomeTakenOver: 18, lock.OutcomeLost: 19, lock.OutcomeCompleteFailed: 20, lock.OutcomeForgotten: 21,
 			middleware.OutcomeUnlocked: 22, lock.OutcomeStoreFailed: 23, middleware.OutcomeHandlerFailed: 24, middleware.OutcomeNotBegun: 25,
-			middleware.OutcomeOverdue: 26, lock.OutcomeCoalesced: 27,
+			middleware.OutcomeOverdue: 26, lock.OutcomeCoalesced: 27, lock.OutcomeInterrupted: 28,
 			// Not metrics:
 			lock.OutcomeAcquired: 101, lock.OutcomeRequeued: 102, lock.OutcomeRenewed: 103,
 			lock.OutcomeResultDropped: 104, middleware.OutcomeNoLock: 105, middleware.OutcomeIgnored: 106,
@@ -29,7 +29,7 @@ func TestEveryMetric(t *testing.T) {
 	want := map[string]float64{
 		"Completed": 1, "InProgress": 2, "StoreRequests": 3, "Released": 10, "Contended": 11, "Duplicates": 14, "Stale": 15, "Mismatched": 16,
 		"Refused": 17, "TakenOver": 18, "Lost": 19, "CompleteFailed": 20, "Forgotten": 21, "Unlocked": 22, "StoreFailed": 23,
-		"HandlerFailed": 24, "NotBegun": 25, "Overdue": 26, "Coalesced": 27, "AcquireTime": 31, "Waited": 32, "HoldTime": 33,
+		"HandlerFailed": 24, "NotBegun": 25, "Overdue": 26, "Coalesced": 27, "Interrupted": 28, "AcquireTime": 31, "Waited": 32, "HoldTime": 33,
 	}
 	var members map[string]any
 	if err := json.Unmarshal(newLine(&totals).encode(), &members); err != nil {

@@ -144,7 +144,7 @@ func TestCountersAreExactUnderFaults(t *testing.T) { // F1, F2, F63
 			t.Errorf("%d requests; wrote %v, observed %v", requests.n, got, want)
 		}
 		for name, outcome := range map[string]string{
-			"Duplicates": "already_completed", "Stale": "stale", "Mismatched": "mismatch", "Refused": "refused", "TakenOver": "taken_over", "Lost": "lost",
+			"Duplicates": "already_completed", "Stale": "stale", "Mismatched": "mismatch", "Interrupted": "interrupted", "Refused": "refused", "TakenOver": "taken_over", "Lost": "lost",
 			"CompleteFailed": "complete_failed", "Forgotten": "forgotten", "Unlocked": "unlocked", "StoreFailed": "store_failed",
 			"HandlerFailed": "handler_failed", "NotBegun": "not_begun", "Overdue": "overdue",
 		} {

@@ -24,6 +24,7 @@ var counts = []struct {
 	{"Coalesced", outcome(lock.OutcomeCoalesced)},
 	{"Stale", outcome(lock.OutcomeStale)},
 	{"Mismatched", outcome(lock.OutcomeMismatch)},
+	{"Interrupted", outcome(lock.OutcomeInterrupted)},
 	{"Refused", outcome(lock.OutcomeRefused)},
 	{"TakenOver", outcome(lock.OutcomeTakenOver)},
 	{"Lost", outcome(lock.OutcomeLost)},
