@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write the templates in alarms and the p
 
 // The alarms whose numbers the library writes, and those of the table.
 var (
-	counted = []string{"Lost", "CompleteFailed", "Unlocked", "StoreFailed", "TakenOver", "Contention"}
+	counted = []string{"Lost", "CompleteFailed", "Unlocked", "Interrupted", "StoreFailed", "TakenOver", "Contention"}
 	ofTable = []string{"Throttles", "SystemErrors"}
 )
 

@@ -88,7 +88,7 @@ func TestConnectAcrossStacks(t *testing.T) {
 	fn := newFunction(code, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(code, s("Logs"), nil)})
 	infra.NewLockTable(data, s("Locks"), nil).Connect(fn, nil)
 	app.Synth(nil) // panics if the stacks depend on each other
-	if len(resources(t, code, "AWS::Logs::MetricFilter")) != 5 || len(statements(t, code, "dynamodb:UpdateItem")) != 1 {
+	if len(resources(t, code, "AWS::Logs::MetricFilter")) != 6 || len(statements(t, code, "dynamodb:UpdateItem")) != 1 {
 		t.Error("filter and policy do not belong to the stack of the function")
 	}
 }

@@ -22,6 +22,7 @@ var counts = []count{
 	{"Lost", "lost", false, "A handler lost its lease while it worked, so another one may have worked at the same time."},
 	{"CompleteFailed", "complete_failed", false, "An event was handled but could not be completed, so it runs again when it is delivered again."},
 	{"Unlocked", "unlocked", false, "A handler ran without a lock, because the table did not answer and FailOpen is set."},
+	{"Interrupted", "interrupted", false, "A run of an event that must not run twice was interrupted, so it is not known whether its work was done."},
 	{"StoreFailed", "store_failed", true, "Requests to the lock table fail after all attempts. Events fail, and come again."},
 	{"TakenOver", "taken_over", true, "Locks were taken over from holders that died, for example at their timeout or for lack of memory."},
 }

@@ -56,9 +56,9 @@ type ILockTable interface {
 
 	// Metric returns a metric of the connected functions, as the sum of five
 	// minutes unless options differ. Without LockTableProps.EMF it is counted in
-	// logs, and name is Lost, CompleteFailed, Unlocked, StoreFailed or TakenOver.
-	// With it, name is any metric of package telemetry/emf, and options must give
-	// the dimension service, which is a function's namespace.
+	// logs, and name is Lost, CompleteFailed, Unlocked, Interrupted, StoreFailed or
+	// TakenOver. With it, name is any metric of package telemetry/emf, and options
+	// must give the dimension service, which is a function's namespace.
 	Metric(name *string, options *awscloudwatch.MetricOptions) awscloudwatch.Metric
 }
 
@@ -67,12 +67,12 @@ type LockTable interface {
 	ILockTable
 
 	// AddAlarms adds an alarm for each promise and for each way in which the table
-	// fails: Lost, CompleteFailed, Unlocked, StoreFailed, TakenOver, Contention,
-	// Throttles and SystemErrors. Those are the ids of the alarms below the table.
-	// With LockTableProps.EMF, the first six are added for every namespace, below
-	// its function's child LockTableConnection. Functions that are connected later
-	// are watched too. Nil props means all defaults. AddAlarms panics if it is
-	// called twice.
+	// fails: Lost, CompleteFailed, Unlocked, Interrupted, StoreFailed, TakenOver,
+	// Contention, Throttles and SystemErrors. Those are the ids of the alarms below
+	// the table. With LockTableProps.EMF, the first seven are added for every
+	// namespace, below its function's child LockTableConnection. Functions that are
+	// connected later are watched too. Nil props means all defaults. AddAlarms
+	// panics if it is called twice.
 	AddAlarms(props *AlarmsProps)
 
 	// AddDashboard adds a dashboard with the metrics and states of the alarms, the

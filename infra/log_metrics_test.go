@@ -34,7 +34,7 @@ func TestLinesAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.connect(infra.NewLockTable(c.stack, s("Locks"), nil), c.stack)
 			filters := resources(t, c.stack, "AWS::Logs::MetricFilter")
-			if len(filters) != 5 {
+			if len(filters) != 6 {
 				t.Errorf("%d filters", len(filters))
 			}
 			for _, p := range filters {
@@ -92,7 +92,7 @@ func TestLogLevel(t *testing.T) {
 		"FATAL":               {"FATAL", nil, []string{"its application log level is FATAL, which drops the error of a lost lease"}},
 		"default with alarms": {"", alarms, []string{notCounted}},
 		"WARN with alarms":    {"WARN", alarms, []string{notCounted, "so no alarm sees it"}},
-		"ERROR with alarms":   {"ERROR", alarms, []string{notCounted, "its application log level is ERROR, which drops the warning of a lock that was taken over"}},
+		"ERROR with alarms":   {"ERROR", alarms, []string{notCounted, "its application log level is ERROR, which drops the warnings of locks that were taken over and of interrupted events, so the alarms TakenOver and Interrupted do not see it"}},
 	} {
 		props := &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: c.level}
 		t.Run(name, func(t *testing.T) { checkCase{fn: props, build: c.build, want: c.want}.run(t, "warning") })

@@ -120,8 +120,8 @@ func (f *Function) checkVersions() []Finding {
 
 // checkLogLevel finds that Lambda drops log lines: from WARN on, those without
 // a level, as a text logger writes them, because it takes them for INFO. Of
-// those with one, most that are counted are errors, and that of a lock that was
-// taken over is a warning.
+// those with one, most that are counted are errors, and those of a lock that
+// was taken over and of an event that was interrupted are warnings.
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 func (f *Function) checkLogLevel() []Finding {
 	const remedy = ": set ApplicationLogLevelV2 to INFO or lower"
@@ -130,7 +130,7 @@ func (f *Function) checkLogLevel() []Finding {
 	case f.LogLevel == "FATAL":
 		what = "which drops the error of a lost lease, so the leases it loses are neither logged nor counted"
 	case f.LogLevel == "ERROR" && f.LinesAreCounted:
-		what = "which drops the warning of a lock that was taken over, so the alarm TakenOver does not see it"
+		what = "which drops the warnings of locks that were taken over and of interrupted events, so the alarms TakenOver and Interrupted do not see it"
 	case f.LogLevel == "ERROR" || f.LogLevel == "WARN":
 		what = "which drops every line that has no level, as a text logger writes them"
 		if f.LinesAreCounted {

@@ -183,6 +183,10 @@ var incidents = map[string]incident{
 		a.always(fakedynamo.DropBefore)
 		_ = run(job{"n", "e", done}, middleware.FailOpen())
 	}, []string{"Unlocked"}, nil},
+	"a holder dies in the middle of an event": {func(_ *testing.T, a *account, run func(job, ...middleware.Option) error) {
+		a.dieAt(lock.Key{Name: "n", Event: "e"})
+		_ = run(job{"n", "e", done}, middleware.OnInterrupted(middleware.Fail))
+	}, []string{"Interrupted"}, nil},
 	"no permission": {func(_ *testing.T, a *account, run func(job, ...middleware.Option) error) {
 		a.always(fakedynamo.Deny)
 		for range 3 { // the attempts of one asynchronous event
@@ -263,15 +267,20 @@ func (a *account) each(n int, f fakedynamo.Fault) {
 // die lets a process die while it holds a lock, and then handles the next
 // event.
 func (a *account) die(run func(job, ...middleware.Option) error, name string) {
+	a.dieAt(lock.Key{Name: name})
+	_ = run(job{name, "", done})
+}
+
+// dieAt lets a process die while it holds a lock, which ends.
+func (a *account) dieAt(key lock.Key) {
 	locker, err := lock.New(a.store(), &lock.Options{Namespace: a.namespace, Lease: lock.FixedLease(10 * time.Second), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := locker.Acquire(context.Background(), lock.Key{Name: name}); err != nil {
+	if _, err := locker.Acquire(context.Background(), key); err != nil {
 		panic(err)
 	}
 	time.Sleep(time.Minute)
-	_ = run(job{name, "", done})
 }
 
 // visit completes its event in a transaction.
