@@ -59,7 +59,7 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	f.hidden = got+refused+f.ignored < done || claims.Refused > refused
 	whole := v.result.Outcome != locallambda.Succeeded
 	cut := len(v.result.Log) >= locallambda.MaxLog
-	f.unclear = cut || !whole && done > 0 && skips > 0 && back > errors+f.held
+	f.unclear = cut || log.any(lock.OutcomeInterrupted) || !whole && done > 0 && skips > 0 && back > errors+f.held
 	return f
 }
 

@@ -66,8 +66,9 @@ const (
 	takenOver = "taken over"
 	coalesced = "coalesced" // the holder runs once more for it
 	unlocked  = "unlocked"
-	noLock    = "no lock"         // the key function said that none is needed
-	another   = "another request" // or other credentials, with the key of one before
+	noLock    = "no lock"            // the key function said that none is needed
+	unknown   = "interrupted before" // OnInterrupted decided about an earlier run
+	another   = "another request"    // or other credentials, with the key of one before
 )
 
 // noted holds what the log may add to an outcome. The first that is in the log
@@ -105,6 +106,9 @@ func outcomeOf(r locallambda.Result, log tally, claims localtable.Claims, record
 	case locallambda.Failed:
 		return failure(r, log)
 	}
+	if records <= 1 && log.any(lock.OutcomeInterrupted) {
+		return outcome{word: succeeded}.note(unknown)
+	}
 	if claims.Acquired+claims.Refused == 0 {
 		return byLog(log, records)
 	}
@@ -127,6 +131,8 @@ func failure(r locallambda.Result, log tally) outcome {
 		return outcome{word: held}
 	case r.ErrorType == "CompletedError":
 		return outcome{word: failed}.note(completed) // as OnCompleted(Fail) asks
+	case r.ErrorType == "InterruptedError":
+		return outcome{word: failed}.note(unknown)
 	}
 	return outcome{word: failed}
 }
@@ -134,7 +140,7 @@ func failure(r locallambda.Result, log tally) outcome {
 // onlyHeld reports whether every record that a batch returned was held, and
 // none failed.
 func onlyHeld(log tally) bool {
-	return log.any(lock.OutcomeHeld) && !log.any(middleware.OutcomeHandlerFailed, lock.OutcomeStoreFailed, lock.OutcomeRefused)
+	return log.any(lock.OutcomeHeld) && !log.any(middleware.OutcomeHandlerFailed, lock.OutcomeStoreFailed, lock.OutcomeRefused, lock.OutcomeInterrupted)
 }
 
 // byLog returns what the log alone tells. It does not tell by default that a

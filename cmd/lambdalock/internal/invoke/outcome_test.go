@@ -112,6 +112,7 @@ func TestFates(t *testing.T) {
 		"held, failed":          {2, localtable.Claims{Acquired: 3, Refused: 1}, tally{lock.OutcomeHeld: 1, middleware.OutcomeHandlerFailed: 1}, fates{ran: 2, held: 1, failed: 1, visible: true}},
 		"all failed":            {4, localtable.Claims{Acquired: 4}, tally{middleware.OutcomeHandlerFailed: 4}, fates{failed: 4}},
 		"ignored":               {0, localtable.Claims{Acquired: 3}, tally{middleware.OutcomeIgnored: 1}, fates{ran: 3, ignored: 1}},
+		"interrupted":           {0, localtable.Claims{Acquired: 4}, tally{lock.OutcomeInterrupted: 1}, fates{ran: 4, unclear: unclear}},
 		"whose line is unknown": {2, localtable.Claims{Acquired: 3, Refused: 1}, tally{lock.OutcomeAlreadyCompleted: 1, middleware.OutcomeHandlerFailed: 1}, fates{ran: 1, skipped: 1, failed: 2, unclear: unclear, visible: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +127,20 @@ func TestFates(t *testing.T) {
 				t.Error("the end of a log was cut off, and yet its lines are counted")
 			}
 		})
+	}
+}
+
+// TestInterruptedBefore: the log does not tell whether the handler ran.
+func TestInterruptedBefore(t *testing.T) {
+	t.Parallel()
+	log := tally{lock.OutcomeTakenOver: 1, lock.OutcomeInterrupted: 1}
+	for want, r := range map[string]locallambda.Result{
+		"succeeded (interrupted before)": {Outcome: locallambda.Succeeded},
+		"failed (interrupted before)":    {Outcome: locallambda.Failed, ErrorType: "InterruptedError"},
+	} {
+		if got := outcomeOf(r, log, localtable.Claims{Acquired: 1}, 1).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
