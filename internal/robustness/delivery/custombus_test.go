@@ -86,6 +86,7 @@ func (b *bus) drain() {
 		wg.Go(func() {
 			var sent sync.WaitGroup
 			for len(lane) > 0 {
+				b.w.turn(fmt.Sprint("publisher ", i)) // before chance is asked, for it is one for all
 				array := lane[:min(len(lane), 1+b.w.roll(busArray))]
 				lane = lane[len(array):]
 				if b.fifo {
@@ -96,7 +97,6 @@ func (b *bus) drain() {
 					sent.Go(func() { b.send(fmt.Sprint("lane ", i, " ", array[0].id, " ", copy), array, "LIVE") })
 				}
 				time.Sleep(time.Duration(b.w.roll(2000)) * time.Millisecond)
-				b.w.turn(fmt.Sprint("publisher ", i))
 			}
 			sent.Wait()
 		})
