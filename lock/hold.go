@@ -73,17 +73,25 @@ func (h *hold) check() error {
 	return nil
 }
 
-// interrupted returns the earlier run of the event of whose end nothing is
-// known, or nil.
+// interrupted is what the caller is told of interruptedRun; nil: there is none.
 func (h *hold) interrupted() *InterruptedError {
-	e := h.row.Memory.FindInterrupted(h.claim.Event, h.claim.Now)
-	if h.isOnlyTold() {
-		e = &h.row.Previous
-	}
-	if e == nil || h.claim.Event == "" {
+	run := h.interruptedRun()
+	if run == nil {
 		return nil
 	}
-	return &InterruptedError{Key: h.key, Holder: e.Holder, Since: e.Since}
+	return &InterruptedError{Key: h.key, Holder: run.Holder, Since: run.Since}
+}
+
+// interruptedRun returns the earlier run of the event of whose end nothing is
+// known, or nil.
+func (h *hold) interruptedRun() *driver.InterruptedEvent {
+	switch {
+	case h.claim.Event == "":
+		return nil
+	case h.isOnlyTold():
+		return &h.row.Previous
+	}
+	return h.row.Memory.FindInterrupted(h.claim.Event, h.claim.Now)
 }
 
 // isOnlyTold reports whether the dead owner had the event and has not asked to

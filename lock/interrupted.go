@@ -40,12 +40,14 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 			l.giveBack()
 		}
 	}()
-	i := asked.interrupted()
-	if e := asked.row.Memory.FindInterrupted(asked.claim.Event, asked.claim.Now); e != nil && mismatch(e.Payload, &asked.claim) {
-		err := &PayloadMismatchError{Key: i.Key}
-		asked.observeNow(OutcomeMismatch, err)
-		return nil, err
+	for _, one := range l.each() {
+		if run := one.interruptedRun(); run != nil && mismatch(run.Payload, &one.claim) {
+			err := &PayloadMismatchError{Key: one.key}
+			one.observeNow(OutcomeMismatch, err)
+			return nil, err
+		}
 	}
+	i := asked.interrupted()
 	asked.observeNow(OutcomeInterrupted, i)
 	c, err := decide(l.Context(), i)
 	switch {
@@ -84,7 +86,7 @@ func (l *Lock) each() []*Lock {
 // or nil.
 func (l *Lock) firstInterrupted() *Lock {
 	for _, one := range l.each() {
-		if one.interrupted() != nil {
+		if one.interruptedRun() != nil {
 			return one
 		}
 	}

@@ -334,8 +334,17 @@ func TestInterruptedPayload(t *testing.T) { // F19
 				t.Errorf("asked %d times: %v", len(q.asked), err)
 			}
 			f.wantOutcomes(first, "mismatch", "released")
+			together := lock.Key{Name: "a", Event: "e1"}
+			f.die(o, together) // the first of two, whose payload nobody compares
+			if _, err := f.locker(o).AcquireAll(t.Context(), together, other); !errors.As(err, new(*lock.PayloadMismatchError)) || len(q.asked) > 0 {
+				t.Errorf("together, asked %d times: %v", len(q.asked), err)
+			}
 			if _, err := f.locker(o).Acquire(t.Context(), key); !isCompleted(err) || len(q.asked) != 1 {
 				t.Errorf("asked %d times: %v", len(q.asked), err)
+			}
+			f.die(lock.Options{}, lock.Key{Name: "b", Event: "e1", Payload: "one"}) // of a version that keeps nothing
+			if _, err := f.locker(o).Acquire(t.Context(), lock.Key{Name: "b", Event: "e1", Payload: "another"}); !errors.As(err, new(*lock.PayloadMismatchError)) {
+				t.Errorf("of a holder that kept nothing: %v", err)
 			}
 		})
 	}
