@@ -84,6 +84,7 @@ func TestManagedInstanceLivesOn(t *testing.T) {
 	late.tell(t, "return")
 	eventually(t, "the runtime to end", func() bool { return processState(late.PID) == "" })
 	eventually(t, "the runtime to say why", func() bool { return strings.Contains(strings.Join(out.all(), "\n"), "status code: 410") })
+	seen.await(t, eventStopped) // an invocation before that could go to the process that is gone
 	result := background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
