@@ -18,15 +18,20 @@ import (
 // over an hour ago.
 func interrupt(t *testing.T, store *memstore.Store, event string) {
 	t.Helper()
-	for i, e := range []string{"e0", event} {
-		now := time.Now().Add(time.Duration(i-2) * time.Hour).Truncate(time.Microsecond)
-		claim := &driver.Claim{
-			Name: stored.Name(stored.Prefix("orders"), "a"), Event: stored.Event(e), Payload: "p", Token: e, Holder: "f request " + fmt.Sprint(i), Now: now, Stamp: now,
-			Until: now.Add(time.Minute), DeleteAfter: now.Add(48 * time.Hour), InterruptedFor: 24 * time.Hour,
-		}
-		if row, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
-			t.Fatalf("refused by %+v, %v", row, err)
-		}
+	die(t, store, "e0", "f request 0", 2*time.Hour)
+	die(t, store, event, "f request 1", time.Hour)
+}
+
+// die lets a run of orders/a die that began so long ago.
+func die(t *testing.T, store *memstore.Store, event, holder string, ago time.Duration) {
+	t.Helper()
+	now := time.Now().Add(-ago).Truncate(time.Microsecond)
+	claim := &driver.Claim{
+		Name: stored.Name(stored.Prefix("orders"), "a"), Event: stored.Event(event), Payload: "p", Token: holder, Holder: holder, Now: now, Stamp: now,
+		Until: now.Add(time.Minute), DeleteAfter: now.Add(48 * time.Hour), InterruptedFor: 24 * time.Hour,
+	}
+	if row, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
+		t.Fatalf("refused by %+v, %v", row, err)
 	}
 }
 
@@ -72,6 +77,9 @@ func TestInterruptedRows(t *testing.T) { // F19
 			if err := forget("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
 				t.Error(err)
 			}
+		}},
+		"it ran again meanwhile": {decide: forget("e1"), event: "e1", status: 1, says: "another run of e1 was interrupted meanwhile", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
+			die(t, store, "e1", "f request 2", 30*time.Minute)
 		}},
 		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder

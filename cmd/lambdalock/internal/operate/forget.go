@@ -173,7 +173,8 @@ func interruptedLine(e *driver.InterruptedEvent, now time.Time) string {
 }
 
 // without returns the memory without the event. It refuses if the event was
-// completed again since the row was shown.
+// completed or interrupted again since the row was shown, because the answer
+// was about the earlier run.
 func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memory, error) {
 	if i := c.find(&m); i >= 0 {
 		entry := m.Completed[i]
@@ -185,7 +186,12 @@ func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memor
 			m.Result = driver.Result{}
 		}
 	}
-	if e := findInterrupted(&m, c.Event, time.Now()); e != nil {
+	now := time.Now()
+	if e := findInterrupted(&m, c.Event, now); e != nil {
+		known := inspect.MemoryAt(&shown.Row, now)
+		if before := findInterrupted(&known, c.Event, now); before == nil || !before.Since.Equal(e.Since) {
+			return nil, no("nothing was changed: another run of %s was interrupted meanwhile", inspect.Safe(e.Event))
+		}
 		m.Interrupted = withoutInterrupted(&m, e.Event)
 	}
 	if c.ResetOrder {
