@@ -18,7 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/redelivery"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -39,6 +41,29 @@ func TestPermanent(t *testing.T) {
 		}
 		if got := *q.dead[0].MessageAttributes["ErrorMessage"].StringValue; got != "no article 7" || q.requests != 1 || len(q.warnings()) > 0 || !strings.Contains(q.log.String(), "[bad]") {
 			t.Errorf("the reason is %q, after %d requests; logged %s", got, q.requests, &q.log)
+		}
+	})
+}
+
+// TestInterruptedMessage shows that a message whose run was interrupted is in
+// the dead-letter queue immediately, with what there is to decide, and does not
+// run again.
+func TestInterruptedMessage(t *testing.T) { // F19
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		dead := expect.Value(lock.New(q.store, &lock.Options{
+			Namespace: namespace, Lease: lock.FixedLease(timeout), Logger: discard, OnInterrupted: lock.FailInterrupted, Holder: func(context.Context) string { return "f request 1" },
+		}))(t)
+		expect.Value(dead.Acquire(t.Context(), lock.Key{Name: "b", Event: "m"}))(t)
+		time.Sleep(timeout + time.Second)
+		q.send(message("m", "b", "1ms"))
+		q.poll(10, q.process(&redelivery.Options{DeadLetterQueue: letters}, middleware.OnInterrupted(middleware.Fail)))
+		if len(q.dead) != 1 || len(q.received["m"]) != 1 || q.runs != 0 || len(q.warnings()) > 0 {
+			t.Fatalf("%d copies after %d receives and %d runs; logged %s", len(q.dead), len(q.received["m"]), q.runs, &q.log)
+		}
+		if got := *q.dead[0].MessageAttributes["ErrorMessage"].StringValue; !strings.Contains(got, `in "f request 1"`) || !strings.Contains(got, "complete the event or forget it") {
+			t.Errorf("the reason is %q", got)
 		}
 	})
 }
