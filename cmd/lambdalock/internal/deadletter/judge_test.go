@@ -33,6 +33,12 @@ func TestDecide(t *testing.T) {
 	held := func(k lock.Key) func(*testing.T, *memstore.Store) {
 		return func(t *testing.T, store *memstore.Store) { rowtest.Acquire(t, store, "f", time.Hour, k) }
 	}
+	interrupted := func(k lock.Key) func(*testing.T, *memstore.Store) {
+		return func(t *testing.T, store *memstore.Store) {
+			rowtest.Acquire(t, store, "f", time.Minute, k, func(o *lock.Options) { o.OnInterrupted = lock.FailInterrupted })
+			time.Sleep(2 * time.Minute)
+		}
+	}
 	for name, c := range map[string]struct {
 		queue, from, body string // the first two by default dlq and orders
 		key, name, event  string
@@ -44,6 +50,9 @@ func TestDecide(t *testing.T) {
 		"completed by body":           {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}), action: Delete, why: "completed"},
 		"not completed":               {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0044"}), action: Send, why: "not remembered"},
 		"held":                        {body: upload, rows: held(lock.Key{Name: "s3/b/k", Event: "0044"}), action: Leave, why: "held by another event"},
+		"interrupted":                 {body: upload, rows: interrupted(lock.Key{Name: "s3/b/k", Event: "0055"}), action: Leave, why: "OnInterrupted decides"}, // F19
+		"interrupted, by id":          {body: placed, unknown: true, rows: interrupted(lock.Key{Name: "sqs/" + id, Event: id}), action: Leave, why: "use complete or forget"},
+		"another was interrupted":     {body: upload, rows: interrupted(lock.Key{Name: "s3/b/k", Event: "0044"}), action: Send, why: "died"},
 		"no row":                      {body: upload, action: Leave, why: "there is no row"},
 		"no row, sent nevertheless":   {body: upload, unknown: true, action: Send, why: "there is no row"},
 		"no row of that key":          {body: upload, key: "SQSMessage", rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}), action: Leave, why: "there is no row"},

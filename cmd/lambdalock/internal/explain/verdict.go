@@ -15,7 +15,7 @@ import (
 // Verdict says what a delivery of the event would meet.
 type Verdict struct {
 	Row   string `json:"row"`   // the stored name
-	Would string `json:"would"` // run, skip, refuse or unknown
+	Would string `json:"would"` // run, skip, refuse, decide or unknown
 	Why   string `json:"why"`
 	// Completed: it would be skipped because it was completed, and not as stale.
 	Completed bool `json:"-"`
@@ -26,6 +26,8 @@ const (
 	Run    = "run"
 	Skip   = "skip"
 	Refuse = "refuse"
+	// Decide: OnInterrupted decides, which only the function knows.
+	Decide = "decide"
 	// Unknown: there is no row. A namespace or a key function that is not that of
 	// the function leads to none, too.
 	Unknown = "unknown"
@@ -92,8 +94,23 @@ func judge(row *driver.Row, c *driver.Claim) *Verdict {
 			v.Why = fmt.Sprintf("the holder %s died: its lease ended at %s", inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
 		}
 		v.again(row, c)
+		v.interrupted(row, c)
 	}
 	return v
+}
+
+// interrupted says that a run of the event began, and nothing is known of its
+// end.
+func (v *Verdict) interrupted(row *driver.Row, c *driver.Claim) {
+	m := inspect.MemoryAt(row, c.Now)
+	e := m.FindInterrupted(c.Event, c.Now)
+	switch {
+	case e == nil:
+	case mismatch(e.Payload, c.Payload):
+		v.Would, v.Why = Refuse, "a run of the event was interrupted that had another payload (PayloadMismatchError)"
+	default:
+		v.Would, v.Why = Decide, fmt.Sprintf("the run that began at %s in %s was interrupted, and OnInterrupted decides. To decide yourself, use complete or forget", inspect.Moment(e.Since, c.Now), inspect.Safe(e.Holder))
+	}
 }
 
 // again says that the event was completed, as long as the row tells.
