@@ -22,6 +22,7 @@ ROOT = HERE.parent
 EXTRA = {
     "S3Upload": {"s3:GetObject", "s3:PutObject", "sqs:SendMessage"},
     "NothingToDo": {"sqs:SendMessage"},
+    "Email": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "Debounce": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "SQSOrders": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "Transfer": {"dynamodb:UpdateItem", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
@@ -41,9 +42,9 @@ EXTRA = {
     "Mutex": set(),
 }
 
-# Programs that have no event source, or that invoke a durable function, which
-# sam local does not run.
-WITHOUT_FUNCTION = {"local", "unittest", "durablestart"}
+# Programs that have no event source, that invoke a durable function, which sam local
+# does not run, or that need a bank, which the sandbox has not.
+WITHOUT_FUNCTION = {"local", "unittest", "durablestart", "payment"}
 
 errors = []
 
