@@ -45,7 +45,8 @@ func (e *end) finish() { <-e.busy }
 func (e *end) hasBegun() bool { return e.how.Load() != 0 }
 
 // hasEnded is like hasBegun, and waits until the fate of a tentative end is
-// known, or until ctx ends.
+// known, or until ctx, which is the heartbeat's, ends: those who stop the
+// heartbeat may hold what it waits for.
 func (e *end) hasEnded(ctx context.Context) bool {
 	if e.how.Load() == tentative {
 		select {

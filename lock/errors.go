@@ -127,9 +127,10 @@ func (e *PayloadMismatchError) Error() string {
 }
 
 // InterruptedError says that an earlier run of the event was interrupted:
-// nothing is known of its end. Nothing runs for the event until somebody
-// decides, for example with the command lambdalock complete or lambdalock
-// forget. AWS Lambda reports it as errorType "InterruptedError".
+// nothing is known of its end. If Acquire returns it, as with
+// [FailInterrupted], nothing runs for the event until somebody decides, for
+// example with the command lambdalock complete or lambdalock forget. AWS Lambda
+// reports it as errorType "InterruptedError".
 type InterruptedError struct {
 	Key    Key
 	Holder string // of that run, as it described itself
