@@ -39,13 +39,13 @@ func (l *Locker) newAcquisition(ctx context.Context, key Key) acquisition {
 		locker: l, ctx: ctx, clock: c, key: key, called: now, began: now,
 		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
-	if t := turnOf(ctx); t != nil {
-		a.requests.pace = t.Pace
+	if r := recordClaimOf(ctx); r != nil {
+		a.requests.pace = r.Pace
 		a.requests.onThrottle = func(*Locker, int) bool {
-			t.Throttled = true
+			r.Throttled = true
 			return true
 		}
-	} else if invocation.TurnOf(ctx) != nil { // the record has begun
+	} else if invocation.RecordClaimOf(ctx) != nil { // the record has begun
 		a.requests.onThrottle = nil
 	}
 	return a

@@ -129,14 +129,15 @@ func (r *retries) attempt(ctx context.Context, request func(context.Context) (bo
 // an unknown reason.
 func throttled(e *driver.Error) bool { return e.Answered && !e.Lasting && !e.Conflict }
 
-// turnOf returns the turn of the record of a batch if ctx is that of its claim,
-// and not of work under the lock that this claim got. Otherwise it returns nil.
-func turnOf(ctx context.Context) *invocation.Turn {
-	t := invocation.TurnOf(ctx)
-	if outer := heldIn(ctx); outer != nil && invocation.TurnOf(outer.ctx) == t {
+// recordClaimOf returns what a batch shares about one of its records if ctx is
+// that of the record's claim, and not of work under the lock that this claim
+// got. Otherwise it returns nil.
+func recordClaimOf(ctx context.Context) *invocation.RecordClaim {
+	c := invocation.RecordClaimOf(ctx)
+	if outer := heldIn(ctx); outer != nil && invocation.RecordClaimOf(outer.ctx) == c {
 		return nil
 	}
-	return t
+	return c
 }
 
 // claimGivesUp lets a claim give up soon, because its source delivers the event

@@ -139,8 +139,8 @@ func (l *Lock) settlement(completes bool) *settlement {
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, Stamp: l.row.Stamp},
 		began:   now, completes: completes,
 	}
-	if t := turnOf(l.ctx); t != nil {
-		s.pace = t.Pace
+	if r := recordClaimOf(l.ctx); r != nil {
+		s.pace = r.Pace
 	}
 	return s
 }

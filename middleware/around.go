@@ -29,18 +29,18 @@ var (
 	errNextEnded     = errors.New("lambdalock: the handler panicked or ended its goroutine, and the function given to Around recovered that and returned nil")
 )
 
-// turn is the call of next for one record.
-type turn struct {
+// nextCall is the call of next for one record.
+type nextCall struct {
 	calls    atomic.Int32
 	ended    chan struct{} // closed when the first call has ended
 	err      error         // of the first call
 	reported bool          // err was reported
 }
 
-// close ends the turn, so that nothing can run under the lock any more, and
+// close lets next be called no more, so that nothing can run under the lock any more, and
 // returns how often next was called. It waits for a call that f made on another
 // goroutine, because the record has not ended before.
-func (n *turn) close() int32 {
+func (n *nextCall) close() int32 {
 	called := n.calls.Add(1) - 1
 	if called > 0 {
 		<-n.ended
@@ -49,7 +49,7 @@ func (n *turn) close() int32 {
 }
 
 // result returns why the record failed, for what f returned.
-func (n *turn) result(called int32, err error) error {
+func (n *nextCall) result(called int32, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -67,7 +67,7 @@ func (d *delivery[R]) surrounded(t *task[R]) (err error) {
 	if d.around == nil {
 		return d.underLock(t)
 	}
-	n := &turn{ended: make(chan struct{})}
+	n := &nextCall{ended: make(chan struct{})}
 	called := int32(-1)
 	defer func() {
 		if called < 0 { // f panicked or ended its goroutine
@@ -82,7 +82,7 @@ func (d *delivery[R]) surrounded(t *task[R]) (err error) {
 	return err
 }
 
-func (d *delivery[R]) next(ctx context.Context, t *task[R], n *turn) error {
+func (d *delivery[R]) next(ctx context.Context, t *task[R], n *nextCall) error {
 	if n.calls.Add(1) > 1 {
 		return errNextCalled
 	}

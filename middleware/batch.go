@@ -39,7 +39,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	d := &delivery[R]{
 		batch: b, ctx: ctx, source: src,
 		tasks: make([]task[R], len(records)), ready: make(chan *task[R], len(records)), remaining: len(records),
-		turn: make(chan struct{}, 1), pace: invocation.Pace{Chance: clock.From(ctx)},
+		claiming: make(chan struct{}, 1), pace: invocation.Pace{Chance: clock.From(ctx)},
 	}
 	d.lastStart, _ = invocation.LastStart(ctx, b.engine.Reserve)
 	for i := range records { // before any record begins, because a handler may change data that records share
@@ -67,7 +67,7 @@ type delivery[R any] struct {
 	tasks     []task[R] // one for each record
 	ready     chan *task[R]
 	pace      invocation.Pace
-	turn      chan struct{} // has an element while a worker waits for the next claim
+	claiming  chan struct{} // has an element while a worker waits for the next claim
 	workers   sync.WaitGroup
 
 	mu        sync.Mutex // guards what the tasks know about each other

@@ -84,11 +84,11 @@ func (d *delivery[R]) work() {
 // is too late to begin; nil if none is left. The other workers wait behind it,
 // so that records begin in the order in which they became ready.
 func (d *delivery[R]) take() *task[R] {
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
+	d.claiming <- struct{}{}
+	defer func() { <-d.claiming }()
 	t := <-d.ready
 	if t != nil && !t.blocked && t.err == nil && !t.isServed() { // it claims a lock
-		d.awaitTurn(t)
+		d.awaitClaim(t)
 	}
 	return t
 }
@@ -97,8 +97,8 @@ func (d *delivery[R]) take() *task[R] {
 // become shorter.
 const longestNap = 100 * time.Millisecond
 
-// awaitTurn waits until a record may claim its lock, or may not begin any more.
-func (d *delivery[R]) awaitTurn(t *task[R]) {
+// awaitClaim waits until a record may claim its lock, or may not begin any more.
+func (d *delivery[R]) awaitClaim(t *task[R]) {
 	c := clock.From(d.ctx)
 	for d.mayBegin(t) == nil {
 		now := c.Now()

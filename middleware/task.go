@@ -34,7 +34,7 @@ type task[R any] struct {
 	err   error // of the key function; when the task has ended, why the record failed
 	ended time.Time
 
-	turn        invocation.Turn
+	claim       invocation.RecordClaim
 	served      *serving // by the run of a record before this one; nil: by none
 	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one
@@ -84,7 +84,7 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 	}
 	t.again = false
 	d.reportPanic(t.ctx, t.key, panicked)
-	if t.turn.Owed { // the panic may be that the record fails for good
+	if t.claim.Owed { // the panic may be that the record fails for good
 		return &invocation.OwedError{Key: t.key.Digest(), Err: panicked}
 	}
 	return panicked
@@ -97,7 +97,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		d.report(t.ctx, lock.Observation{Outcome: lock.OutcomeCoalesced, Key: t.key})
 		return nil
 	}
-	t.turn = invocation.Turn{Pace: &d.pace, Serves: d.each.onlyLatest && t.nextOfName != nil}
+	t.claim = invocation.RecordClaim{Pace: &d.pace, Serves: d.each.onlyLatest && t.nextOfName != nil}
 	ran, reported := false, false
 	work := func(ctx context.Context) error {
 		ran = true
@@ -110,7 +110,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		return err
 	}
 	var err error
-	if claimed := invocation.WithTurn(t.ctx, &t.turn); d.each.onlyLatest {
+	if claimed := invocation.WithRecordClaim(t.ctx, &t.claim); d.each.onlyLatest {
 		err = d.latest(claimed, t.key, t.err, work)
 	} else {
 		err = d.locked(claimed, t.key, t.err, t.question, work)
@@ -118,10 +118,10 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if errors.As(err, new(*lock.InterruptedError)) && !ran { // it fails whenever it comes again
 		err = Permanent(err)
 	}
-	if d.each.onlyLatest && err == nil && (ran || t.turn.Coalescer != "") {
-		t.served = &serving{except: t.turn.Coalescer}
+	if d.each.onlyLatest && err == nil && (ran || t.claim.Coalescer != "") {
+		t.served = &serving{except: t.claim.Coalescer}
 	}
-	if t.turn.Throttled {
+	if t.claim.Throttled {
 		t.again, t.throttled = true, err
 	}
 	if ran && !reported && errors.As(err, new(*lock.DeadlineError)) { // the handler succeeded, and has to run once more

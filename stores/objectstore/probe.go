@@ -24,11 +24,11 @@ import (
 // that the next call of Run resumes after an error or an expired context. The
 // zero value is ready to use, and safe for concurrent use.
 type Probe struct {
-	passed atomic.Bool
-	begin  sync.Once
-	turn   chan struct{} // semaphore: its holder owns the fields below
-	races  int           // completed races with If-Match
-	last   made
+	passed  atomic.Bool
+	begin   sync.Once
+	probing chan struct{} // semaphore: its holder owns the fields below
+	races   int           // completed races with If-Match
+	last    made
 }
 
 // made is an object that a step created.
@@ -47,10 +47,10 @@ func (p *Probe) Run(ctx context.Context, o Objects) error {
 	if p.Passed() {
 		return nil
 	}
-	p.begin.Do(func() { p.turn = make(chan struct{}, 1) })
+	p.begin.Do(func() { p.probing = make(chan struct{}, 1) })
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.probing <- struct{}{}:
+		defer func() { <-p.probing }()
 	case <-ctx.Done():
 		return again(o, fmt.Errorf("another request is checking whether the service honours conditional writes, and this one waited for it: %w", ctx.Err()))
 	}

@@ -138,9 +138,9 @@ func (p *Pace) Full(now time.Time) time.Duration {
 	return now.Sub(p.full)
 }
 
-// Turn is what packages lock and middleware share about the claim of one record
+// RecordClaim is what packages lock and middleware share about the claim of one record
 // of a batch.
-type Turn struct {
+type RecordClaim struct {
 	Pace      *Pace
 	Throttled bool // the store throttled the claim, which gave up immediately
 	// Serves is whether other records of the batch are acknowledged if the run of
@@ -154,16 +154,16 @@ type Turn struct {
 	Owed bool
 }
 
-type turnKey struct{}
+type recordClaimKey struct{}
 
-// WithTurn returns a context for the claim of a record.
-func WithTurn(ctx context.Context, t *Turn) context.Context {
-	return context.WithValue(ctx, turnKey{}, t)
+// WithRecordClaim returns a context for the claim of a record.
+func WithRecordClaim(ctx context.Context, c *RecordClaim) context.Context {
+	return context.WithValue(ctx, recordClaimKey{}, c)
 }
 
-// TurnOf returns the turn of the record whose claim, or whose work after it,
-// has ctx. It returns nil outside a batch.
-func TurnOf(ctx context.Context) *Turn {
-	t, _ := ctx.Value(turnKey{}).(*Turn)
-	return t
+// RecordClaimOf returns what is shared about the record whose claim, or whose
+// work after it, has ctx. It returns nil outside a batch.
+func RecordClaimOf(ctx context.Context) *RecordClaim {
+	c, _ := ctx.Value(recordClaimKey{}).(*RecordClaim)
+	return c
 }
