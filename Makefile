@@ -6,7 +6,7 @@ BIN := bin
 LINT := $(BIN)/golangci-lint
 ACTIONLINT := $(BIN)/actionlint
 # The folders that have their own go.mod.
-STORES := stores/redisstore stores/s3store stores/azblobstore
+STORES := stores/redisstore stores/redisstore/redisquorum stores/s3store stores/azblobstore
 MODULES := . $(STORES) redelivery telemetry/otellock cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
 CFN_LINT := infra/.venv/bin/cfn-lint
 CDK_VERSION := 2.1148.1
@@ -61,7 +61,7 @@ TESTFLAGS := -short
 
 .PHONY: test
 test: ## run all tests that need nothing but Go, with -short; what has not changed is not run again
-	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
+	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" .ci/test . cmd/lambdalock stores/redisstore/redisquorum stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
 
 .PHONY: table
 table: ## check that the table of planted bugs fits the code, and the cutter
@@ -166,7 +166,7 @@ soak: ## run the simulations and the integration tests in their long form
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore/...
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h ./...) || exit 1; done
-	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m ./...
+	@for m in $(filter stores/redis%,$(STORES)); do (cd $$m && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m ./...) || exit 1; done
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware ./keyfuncs

@@ -7,6 +7,7 @@ replace (
 	github.com/lambdalock/lambdalock/redelivery => ../redelivery
 	github.com/lambdalock/lambdalock/stores/azblobstore => ../stores/azblobstore
 	github.com/lambdalock/lambdalock/stores/redisstore => ../stores/redisstore
+	github.com/lambdalock/lambdalock/stores/redisstore/redisquorum => ../stores/redisstore/redisquorum
 	github.com/lambdalock/lambdalock/stores/s3store => ../stores/s3store
 )
 
@@ -30,6 +31,7 @@ require (
 	github.com/lambdalock/lambdalock/redelivery v0.0.0
 	github.com/lambdalock/lambdalock/stores/azblobstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/redisstore v0.0.0
+	github.com/lambdalock/lambdalock/stores/redisstore/redisquorum v0.0.0
 	github.com/lambdalock/lambdalock/stores/s3store v0.0.0
 	github.com/redis/go-redis/v9 v9.17.3
 	go.uber.org/goleak v1.3.0

@@ -37,9 +37,9 @@ type nextCall struct {
 	reported bool          // err was reported
 }
 
-// close lets next be called no more, so that nothing can run under the lock any more, and
-// returns how often next was called. It waits for a call that f made on another
-// goroutine, because the record has not ended before.
+// close lets next be called no more, so that nothing can run under the lock any
+// more, and returns how often next was called. It waits for a call that f made
+// on another goroutine, because the record has not ended before.
 func (n *nextCall) close() int32 {
 	called := n.calls.Add(1) - 1
 	if called > 0 {

@@ -97,7 +97,8 @@ func (d *delivery[R]) take() *task[R] {
 // become shorter.
 const longestNap = 100 * time.Millisecond
 
-// awaitClaim waits until a record may claim its lock, or may not begin any more.
+// awaitClaim waits until a record may claim its lock, or may not begin any
+// more.
 func (d *delivery[R]) awaitClaim(t *task[R]) {
 	c := clock.From(d.ctx)
 	for d.mayBegin(t) == nil {

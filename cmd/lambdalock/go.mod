@@ -62,11 +62,14 @@ require (
 	github.com/lambdalock/lambdalock/infra v0.0.0
 	github.com/lambdalock/lambdalock/stores/azblobstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/redisstore v0.0.0
+	github.com/lambdalock/lambdalock/stores/redisstore/redisquorum v0.0.0
 	github.com/lambdalock/lambdalock/stores/s3store v0.0.0
 	github.com/redis/go-redis/v9 v9.17.3
 )
 
 replace github.com/lambdalock/lambdalock/stores/redisstore => ../../stores/redisstore
+
+replace github.com/lambdalock/lambdalock/stores/redisstore/redisquorum => ../../stores/redisstore/redisquorum
 
 replace github.com/lambdalock/lambdalock/stores/azblobstore => ../../stores/azblobstore
 

@@ -138,8 +138,8 @@ func (p *Pace) Full(now time.Time) time.Duration {
 	return now.Sub(p.full)
 }
 
-// RecordClaim is what packages lock and middleware share about the claim of one record
-// of a batch.
+// RecordClaim is what packages lock and middleware share about the claim of one
+// record of a batch.
 type RecordClaim struct {
 	Pace      *Pace
 	Throttled bool // the store throttled the claim, which gave up immediately

@@ -1,7 +1,8 @@
 // Package redisquorum keeps locks on an odd number of independent Redis or
 // Valkey servers, of which a majority must answer (the algorithm known as
 // Redlock). Rows, client settings and permissions are those of package
-// redisstore.
+// redisstore. It is experimental:
+// https://github.com/lambdalock/lambdalock/blob/main/SUPPORT.md#what-is-experimental
 //
 // # What it does not promise
 //
