@@ -26,19 +26,20 @@ type Change struct {
 
 // The changes, as Change.Change names them.
 const (
-	present   = "held" // at the first look
-	acquired  = "acquired"
-	takenOver = "taken_over" // from a holder whose lease had ended
-	released  = "released"
-	completed = "completed" // an event, and released
-	expired   = "expired"   // the lease has ended, and the holder has not released it
-	renewed   = "renewed"   // after it had expired
-	deleted   = "deleted"   // the row
+	present     = "held" // at the first look
+	acquired    = "acquired"
+	takenOver   = "taken_over" // from a holder whose lease had ended
+	released    = "released"
+	completed   = "completed"   // an event, and released
+	expired     = "expired"     // the lease has ended, and the holder has not released it
+	interrupted = "interrupted" // an event: nothing is known of the end of a run of it
+	renewed     = "renewed"     // after it had expired
+	deleted     = "deleted"     // the row
 )
 
 // Text returns the change as one line.
 func (c *Change) Text() string {
-	s := fmt.Sprintf("%s  %-10s  %s", clock(c.Time), c.Change, Safe(c.Name))
+	s := fmt.Sprintf("%s  %-11s  %s", clock(c.Time), c.Change, Safe(c.Name))
 	if c.Event != "" {
 		s += "  event " + Safe(c.Event)
 	}
@@ -64,6 +65,7 @@ type look struct {
 	fence                int64
 	expired              bool
 	remembered           []driver.CompletedEvent
+	interrupted          []driver.InterruptedEvent
 }
 
 // Next compares the rows with those of the look before, and keeps them. It
@@ -97,12 +99,13 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 
 // lookAt returns what a look at a row shows. A cooldown has no holder.
 func lookAt(row *driver.Row, now time.Time) look {
+	memory := MemoryAt(row, now)
 	if row.Cooling() {
-		return look{stamp: row.Stamp, fence: row.Fence, remembered: row.Memory.Completed}
+		return look{stamp: row.Stamp, fence: row.Fence, remembered: memory.Completed, interrupted: memory.Interrupted}
 	}
 	return look{
 		token: row.Token, holder: row.Holder, event: row.Event, stamp: row.Stamp, until: row.Until, fence: row.Fence,
-		expired: StateOf(row, now) == Expired, remembered: row.Memory.Completed,
+		expired: StateOf(row, now) == Expired, remembered: memory.Completed, interrupted: memory.Interrupted,
 	}
 }
 
@@ -121,6 +124,12 @@ func (l *look) since(before look, first bool) []Change {
 	}
 	if l.expired && (!before.expired || l.token != before.token) {
 		all = append(all, l.change(expired))
+	}
+	for _, e := range l.interrupted {
+		known := func(old driver.InterruptedEvent) bool { return old.Event == e.Event && old.Since.Equal(e.Since) }
+		if !slices.ContainsFunc(before.interrupted, known) {
+			all = append(all, Change{Change: interrupted, Event: e.Event, Holder: e.Holder})
+		}
 	}
 	return all
 }

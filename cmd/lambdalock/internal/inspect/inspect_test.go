@@ -383,6 +383,11 @@ func TestChanges(t *testing.T) {
 	e1 := driver.CompletedEvent{Event: "e1", Until: noon.Add(time.Hour)}
 	e2 := driver.CompletedEvent{Event: "e2", Until: noon.Add(2 * time.Hour)}
 	again := driver.CompletedEvent{Event: "e1", Until: noon.Add(3 * time.Hour)}
+	interrupted := driver.InterruptedEvent{Event: "e1", Holder: "fa", Since: noon.Add(-time.Minute), Until: noon.Add(-time.Second + time.Hour)}
+	asks := hold("A", "fa", "e1", 5, -time.Minute, -time.Second)
+	asks.InterruptedFor = time.Hour
+	open := hold("B", "fb", "e2", 6, time.Second, time.Minute)
+	open.Memory.Interrupted = []driver.InterruptedEvent{interrupted}
 	a, dead := hold("A", "fa", "e1", 5, -5*time.Second, 20*time.Second), hold("A", "fa", "e1", 5, -time.Minute, -time.Second)
 	for name, c := range map[string]struct {
 		before, after driver.Row
@@ -409,6 +414,10 @@ func TestChanges(t *testing.T) {
 		"two completed between":       {free(5, e1), free(7, e1, e2, again), []string{"completed  e2", "completed  e1"}},
 		"one released between":        {free(5), free(6), []string{"released  "}},
 		"forgotten by a tool":         {free(5, e1, e2), free(6, e1), []string{"released  "}},
+		"interrupted":                 {a, asks, []string{"expired fa e1", "interrupted fa e1"}},
+		"interrupted, then taken":     {asks, open, []string{"taken_over fb<fa e2"}},
+		"interrupted between":         {hold("A", "fa", "e1", 5, -time.Minute, 0), open, []string{"taken_over fb<fa e2", "interrupted fa e1"}},
+		"decided":                     {open, hold("B", "fb", "e2", 6, 0, time.Minute), nil},
 		"deleted":                     {free(5), none, []string{"deleted  "}},
 		"row of a newer format":       {free(5), driver.Row{Newer: true}, []string{"released  "}},
 		"claim given up, nobody held": {none, driver.Row{Stamp: noon}, nil},
@@ -460,7 +469,7 @@ func TestChangesAfterAnError(t *testing.T) {
 	}
 	expect.Must(t, lk.Release())
 	all, err := changes.Next(store.Rows(t.Context(), ""), time.Now())
-	if err != nil || len(all) != 1 || all[0].Change != "released" || !strings.Contains(all[0].Text(), "released    /a  by f request 1") {
+	if err != nil || len(all) != 1 || all[0].Change != "released" || !strings.Contains(all[0].Text(), "released     /a  by f request 1") {
 		t.Errorf("%+v, error %v", all, err)
 	}
 }
