@@ -36,14 +36,15 @@ func die(t *testing.T, store *memstore.Store, event, holder string, ago time.Dur
 }
 
 // TestInterruptedRows: list and show tell of interrupted events; complete and
-// forget decide about one of them and keep what else the row remembers.
+// forget decide about one of them, release about none, and all keep what else
+// the row remembers, for as long as it does.
 func TestInterruptedRows(t *testing.T) { // F19
 	t.Parallel()
 	long := strings.Repeat("e", 200) // stored as a hash
 	flags := console.StoreFlags{Namespace: "orders"}
 	complete := func(event string) func(*testing.T, *memstore.Store, *strings.Builder, asker) error {
 		return func(t *testing.T, s *memstore.Store, out *strings.Builder, ask asker) error {
-			return (&Complete{StoreFlags: flags, Key: "a", Event: event, Remember: time.Hour}).complete(t.Context(), s, out, ask)
+			return (&Complete{StoreFlags: flags, Key: "a", Event: event, Remember: 72 * time.Hour}).complete(t.Context(), s, out, ask)
 		}
 	}
 	forget := func(event string) func(*testing.T, *memstore.Store, *strings.Builder, asker) error {
@@ -51,9 +52,13 @@ func TestInterruptedRows(t *testing.T) { // F19
 			return (&Forget{StoreFlags: flags, Key: "a", Event: event}).forget(t.Context(), s, out, ask)
 		}
 	}
+	takeFrom := func(t *testing.T, s *memstore.Store, out *strings.Builder, ask asker) error {
+		return release(t.Context(), s, "orders", "a", out, ask)
+	}
 	for name, c := range map[string]struct {
 		decide      func(*testing.T, *memstore.Store, *strings.Builder, asker) error
 		event       string // of the last owner
+		before      func(t *testing.T, store *memstore.Store)
 		meanwhile   func(t *testing.T, store *memstore.Store)
 		answer      error
 		status      int
@@ -62,7 +67,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 		interrupted int    // how many, afterwards
 	}{
 		"it was done":         {decide: complete("e1"), event: "e1", says: "by f request 1", completed: "e1", interrupted: 1},
-		"the older one was":   {decide: complete("e0"), event: "e1", says: "Deliveries of e0 are skipped for 1h", completed: "e0", interrupted: 1},
+		"the older one was":   {decide: complete("e0"), event: "e1", says: "Deliveries of e0 are skipped for 72h", completed: "e0", interrupted: 1},
 		"a long one was":      {decide: complete(long), event: long, says: "Completed", completed: stored.Event(long), interrupted: 1},
 		"nobody knows":        {decide: complete("e1"), event: "e1", answer: yes("n"), status: 1, says: "nothing was changed", interrupted: 2},
 		"another one":         {decide: complete("e7"), event: "e1", status: 1, says: "knows of no interrupted run of e7", interrupted: 2},
@@ -78,10 +83,14 @@ func TestInterruptedRows(t *testing.T) { // F19
 				t.Error(err)
 			}
 		}},
+		"released": {decide: takeFrom, event: "e1", says: "interrupted", interrupted: 2},
+		"released alive": {decide: takeFrom, event: "e1", says: "nothing is known of its end", interrupted: 3, before: func(t *testing.T, store *memstore.Store) {
+			die(t, store, "e5", "f request 2", 0)
+		}},
 		"it ran again meanwhile": {decide: forget("e1"), event: "e1", status: 1, says: "another run of e1 was interrupted meanwhile", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
 			die(t, store, "e1", "f request 2", 30*time.Minute)
 		}},
-		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
+		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, before: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
 			if err := complete("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
 				t.Error(err)
@@ -92,9 +101,8 @@ func TestInterruptedRows(t *testing.T) { // F19
 			t.Parallel()
 			store := memstore.New()
 			interrupt(t, store, c.event)
-			if c.says == "was completed" { // before it is shown
-				c.meanwhile(t, store)
-				c.meanwhile = nil
+			if c.before != nil {
+				c.before(t, store)
 			}
 			var out strings.Builder
 			err := c.decide(t, store, &out, answering(func() {
@@ -115,6 +123,16 @@ func TestInterruptedRows(t *testing.T) { // F19
 			}
 			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p") {
 				t.Errorf("the row remembers %+v", row.Memory)
+			}
+			for _, e := range row.Memory.Completed {
+				if row.DeleteAfter.Before(e.Until) {
+					t.Errorf("the row is deleted from %v on, and has to remember %s until %v", row.DeleteAfter, e.Event, e.Until)
+				}
+			}
+			for _, e := range row.Memory.Interrupted {
+				if row.DeleteAfter.Before(e.Until) {
+					t.Errorf("the row is deleted from %v on, and has to remember the interrupted %s until %v", row.DeleteAfter, e.Event, e.Until)
+				}
 			}
 			var list, summary strings.Builder
 			if err := (&List{Interrupted: true}).print(t.Context(), store, &list, &summary); err != nil || strings.Contains(list.String(), "orders/a") != (c.interrupted > 0) {

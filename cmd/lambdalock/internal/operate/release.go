@@ -26,7 +26,7 @@ type Release struct {
 
 // Help returns what --help adds.
 func (c *Release) Help() string {
-	return `Takes the lock from its holder, so that the next claim gets it immediately. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered.
+	return `Takes the lock from its holder, so that the next claim gets it immediately. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered, and if the holder keeps interrupted events, its own becomes one: lambdalock complete or forget decides about it.
 
 It does not stop the holder. A holder that is still alive goes on working, beside the next one, until it notices: with a heartbeat at its next renewal, without one at its end. Its late renewal, completion or release changes nothing. What it writes elsewhere is refused only where the fence is checked.
 
@@ -77,7 +77,12 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	if err := ask(ctx, "Release "+inspect.Safe(row.Name)+"?"); err != nil {
 		return err
 	}
-	ok, unclear, err := settle(ctx, store, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
+	now = time.Now()
+	s := driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, now)}
+	if m := interruptedBy(row.Row, now); m != nil {
+		s.Memory, s.DeleteAfter = m, keepUntil(m, now)
+	}
+	ok, unclear, err := settle(ctx, store, &s)
 	switch {
 	case err != nil && unclear:
 		return fmt.Errorf("it may be released nevertheless, as an answer is missing: look with show: %w", err)
@@ -90,6 +95,18 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	}
 	_, err = fmt.Fprintf(out, "Released %s. The next claim gets it.\n", inspect.Safe(row.Name))
 	return err
+}
+
+// interruptedBy returns what the row remembers once the lock is taken from its
+// holder: the event of one that asked for that is interrupted, as after its
+// death. It returns nil if that changes nothing.
+func interruptedBy(row driver.Row, now time.Time) *driver.Memory {
+	next := driver.Claim{Token: "released", Now: now}
+	if !row.Leaves(&next) {
+		return nil
+	}
+	row.Take(&next, now)
+	return &row.Memory
 }
 
 // A release that gets no answer is tried so often, because it may have been
@@ -150,12 +167,16 @@ func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) e
 
 // explainRelease says what the holder can still do.
 func explainRelease(out io.Writer, row *driver.Row, r *inspect.Row) error {
+	after := "its event runs again when it is delivered again"
+	if row.InterruptedFor > 0 {
+		after = "its event is interrupted: nothing is known of its end"
+	}
 	text := fmt.Sprintf(`
 This takes the lock from %s.
 If that holder is still alive, it is not stopped: it works on, beside the next holder, until it
-notices. Then its completion is refused, and its event runs again when it is delivered again.
+notices. Then its completion is refused, and %s.
 What it writes meanwhile is refused only by what checks the fence %d: later holders have a higher one.
-`, inspect.Safe(r.Holder), r.Fence)
+`, inspect.Safe(r.Holder), after, r.Fence)
 	switch {
 	case row.Cooling():
 		text = `
@@ -199,6 +220,11 @@ func keepUntil(m *driver.Memory, now time.Time) time.Time {
 	for _, c := range m.Completed {
 		if c.Until.After(keep) {
 			keep = c.Until
+		}
+	}
+	for _, e := range m.Interrupted {
+		if e.Until.After(keep) {
+			keep = e.Until
 		}
 	}
 	return keep
