@@ -113,8 +113,7 @@ func parser(t *testing.T) *kong.Kong {
 // allow.
 func TestExamplesOfHelp(t *testing.T) {
 	t.Parallel()
-	parser := parser(t)
-	for _, command := range parser.Model.Leaves(true) {
+	for _, command := range parser(t).Model.Leaves(true) {
 		_, examples, _ := strings.Cut(command.Detail, "Examples:\n")
 		lines := strings.Split(examples, "\n")
 		for _, line := range lines {
@@ -123,7 +122,7 @@ func TestExamplesOfHelp(t *testing.T) {
 			if !ok {
 				t.Errorf("%s has the example %q", command.Name, line)
 			}
-			if _, err := parser.Parse(append([]string{command.Name}, strings.Fields(args)...)); err != nil {
+			if _, err := parser(t).Parse(append([]string{command.Name}, strings.Fields(args)...)); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 		}

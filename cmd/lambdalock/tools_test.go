@@ -135,7 +135,7 @@ func TestList(t *testing.T) {
 			}
 		})
 	}
-	command(t, s.Env, "list").Expect(t, 0, "2 held, 1 expired, 1 free\n")
+	command(t, s.Env, "list").Expect(t, 0, "2 held, 1 expired, 1 free; the oldest is held since ")
 	// A namespace that is left in the environment must not look like an idle store.
 	command(t, append(slices.Clone(s.Env), "LOCK_NAMESPACE=else"), "list").Expect(t, 0, "0 held, 0 expired, 0 free of the namespace else\n")
 	command(t, s.Env, "list", "--held", "--all").Expect(t, 64, "can't be used together")

@@ -22,16 +22,17 @@ import (
 type List struct {
 	console.StoreFlags
 	jsonFlag
-	Held    bool `xor:"which" help:"Only locks that are held."`
-	Expired bool `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
-	All     bool `xor:"which" help:"All rows, free ones as well."`
+	Held    bool          `xor:"which" help:"Only locks that are held."`
+	HeldFor time.Duration `xor:"which" placeholder:"1h" help:"Only locks that one holder has held for so long."`
+	Expired bool          `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
+	All     bool          `xor:"which" help:"All rows, free ones as well."`
 
 	Interrupted bool `xor:"which" help:"Only locks that remember an event of which a run began and nothing is known of its end."`
 }
 
 // Help returns what --help adds.
 func (c *List) Help() string {
-	return `Without --held, --expired, --interrupted or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
+	return `Without --held, --held-for, --expired, --interrupted or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
 
 Up to 1,000 rows are sorted by name; more are printed while they are read, in no order. --json prints one object on each line; the last line of the table goes to standard error.
 
@@ -40,6 +41,7 @@ It reads the whole table, whatever it prints: on DynamoDB one read unit for each
 Examples:
   lambdalock list                                       # who holds what, in the table LOCK_TABLE_NAME
   lambdalock list --namespace orders --expired          # whose holder died
+  lambdalock list --held-for 1h                         # who has worked for an hour
   lambdalock list --store redis://localhost:6379 --json # for scripts`
 }
 
@@ -63,7 +65,14 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 		}
 		r := inspect.Describe(row.Name, &row.Row, l.now)
 		l.count[r.State]++
-		if !c.wants(&r) {
+		held := time.Duration(-1)
+		if r.State == inspect.Held && !row.Cooling() {
+			held = l.now.Sub(r.Since)
+			if l.oldest.IsZero() || r.Since.Before(l.oldest) {
+				l.oldest = r.Since
+			}
+		}
+		if !c.wants(&r, held) {
 			continue
 		}
 		if err := l.add(r); err != nil {
@@ -73,14 +82,22 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 	if err := l.flush(); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintln(summary, l.summary()+inNamespace(c.Namespace))
+	text := l.summary() + inNamespace(c.Namespace)
+	if !l.oldest.IsZero() {
+		text += "; the oldest is held since " + inspect.Moment(l.oldest, l.now)
+	}
+	_, err := fmt.Fprintln(summary, text)
 	return err
 }
 
-func (c *List) wants(r *inspect.Row) bool {
+// wants reports whether to print a row. held is for how long its holder has had
+// it; negative if it has none.
+func (c *List) wants(r *inspect.Row, held time.Duration) bool {
 	switch {
 	case c.Held:
 		return r.State == inspect.Held
+	case c.HeldFor > 0:
+		return held >= c.HeldFor
 	case c.Expired:
 		return r.State == inspect.Expired
 	case c.Interrupted:
@@ -97,6 +114,7 @@ type lister struct {
 	rows    []inspect.Row
 	printed bool // a chunk was
 	count   map[inspect.State]int
+	oldest  time.Time // since when one holder has had a lock
 }
 
 func (l *lister) add(r inspect.Row) error {

@@ -90,6 +90,31 @@ func TestListEndsWithItsReader(t *testing.T) {
 	}
 }
 
+// TestListHeldFor: a lock that has been held for an hour is named, and one that
+// only cools is held by nobody.
+func TestListHeldFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		rowtest.Acquire(t, store, "long", 3*time.Hour, lock.Key{Name: "a"})
+		cools := rowtest.Acquire(t, store, "cools", time.Hour, lock.Key{Name: "b"}, func(o *lock.Options) { o.HoldAtLeast = 3 * time.Hour })
+		expect.OK(t, cools.Release())
+		time.Sleep(time.Minute)
+		since := time.Now()
+		rowtest.Acquire(t, store, "short", 3*time.Hour, lock.Key{Name: "c"})
+		time.Sleep(59 * time.Minute)
+		var out, summary strings.Builder
+		expect.Must(t, (&List{HeldFor: time.Hour}).print(t.Context(), store, &out, &summary))
+		if strings.Count(out.String(), "orders/") != 1 || !strings.Contains(out.String(), "orders/a") {
+			t.Errorf("--held-for 1h prints\n%s", out.String())
+		}
+		oldest := since.Add(-time.Minute).UTC().Format(time.RFC3339)
+		if !strings.HasPrefix(summary.String(), "3 held, 0 expired, 0 free; the oldest is held since "+oldest) {
+			t.Errorf("the summary is %q", summary.String())
+		}
+	})
+}
+
 // answering answers a question, after something has happened.
 func answering(meanwhile func(), err error) asker {
 	return func(context.Context, string) error {
