@@ -194,6 +194,14 @@ else
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 endif
 
+POWERTOOLS_GO := github.com/rambow-cloud/powertools-lambda-go@fee1bebd91439f75809f5d40c1d315ff3d6b598d
+
+.PHONY: compare
+compare: ## play the cases of docs/COMPARISON.md with other tools, which are downloaded (needs Node and Python), and compare the page's tables
+	cd integration && LAMBDALOCK_PEERS=1 $(GO) test -run '^TestComparison$$' -count 1 -parallel 6 -timeout 30m # without a package, so that it prints
+	@if $(GO) mod download $(POWERTOOLS_GO) 2>/dev/null; then echo "Powertools' Go port can be fetched: add it to the cases"; \
+		else echo "Powertools' Go port cannot be fetched, so it was not run"; fi
+
 FUZZTIME ?= 1m
 
 .PHONY: fuzz

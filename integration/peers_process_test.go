@@ -88,11 +88,7 @@ func peersServer(b *testing.B) servers.Server {
 // before its tools.
 func startPeers(b *testing.B, s servers.Server, lease time.Duration, tools []tool) []*peer {
 	b.Helper()
-	programs := map[string]program{
-		"Go":      {[]string{os.Args[0]}, []string{roleVariable + "=peer", taskVariable + "={}"}},
-		"Python":  {[]string{servers.PythonPackages(b, "peers/requirements.txt"), "peers/worker.py"}, nil},
-		"Node.js": {[]string{"node", "--no-warnings", "peers/worker.js"}, []string{"NODE_PATH=" + servers.NodePackages(b, "peers/package-lock.json")}},
-	}
+	programs := peerPrograms(b)
 	var all []*peer
 	raw := map[string]*peer{}
 	for _, t := range tools {
@@ -112,6 +108,16 @@ func startPeers(b *testing.B, s servers.Server, lease time.Duration, tools []too
 	return all
 }
 
+// peerPrograms are those of each language.
+func peerPrograms(tb testing.TB) map[string]program {
+	tb.Helper()
+	return map[string]program{
+		"Go":      {[]string{os.Args[0]}, []string{roleVariable + "=peer", taskVariable + "={}"}},
+		"Python":  {[]string{servers.PythonPackages(tb, "peers/requirements.txt"), "peers/worker.py"}, nil},
+		"Node.js": {[]string{"node", "--no-warnings", "peers/worker.js"}, []string{"NODE_PATH=" + servers.NodePackages(tb, "peers/package-lock.json")}},
+	}
+}
+
 // proxyTo returns the address of a proxy that counts and delays requests. What
 // the wire loses breaks the connection.
 func proxyTo(b *testing.B, s servers.Server, w *wire) string {
@@ -129,26 +135,26 @@ func proxyTo(b *testing.B, s servers.Server, w *wire) string {
 }
 
 // launch starts a process of the tool.
-func (p *peer) launch(b *testing.B) *process {
-	b.Helper()
+func (p *peer) launch(tb testing.TB) *process {
+	tb.Helper()
 	args := append(slices.Clone(p.program.args), p.id, fmt.Sprint(p.lease.Milliseconds()))
-	cmd := exec.CommandContext(b.Context(), args[0], args[1:]...)
+	cmd := exec.CommandContext(tb.Context(), args[0], args[1:]...)
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), endpointVariable + "=" + p.endpoint, "AWS_REGION=" + region, "AWS_DEFAULT_REGION=" + region,
 		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_LAMBDA_FUNCTION_NAME=peers",
 	}, p.program.env...)
 	cmd.Stderr = os.Stderr
-	stdout := expect.Value(cmd.StdoutPipe())(b)
-	stdin := expect.Value(cmd.StdinPipe())(b)
-	expect.Must(b, cmd.Start())
-	b.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has killed it
+	stdout := expect.Value(cmd.StdoutPipe())(tb)
+	stdin := expect.Value(cmd.StdinPipe())(tb)
+	expect.Must(tb, cmd.Start())
+	tb.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has killed it
 	q := &process{name: p.tool.name, cmd: cmd, stdin: stdin, lines: json.NewDecoder(stdout)}
-	q.runtime = q.read(b).Runtime
+	q.runtime = q.read(tb).Runtime
 	return q
 }
 
 // send lets the process deliver so many events so many times, to a handler that
-// takes so long, or dies. Its answer has to be read.
+// takes so long. Its answer has to be read.
 func (q *process) send(b *testing.B, prefix string, deliveries, events int, work time.Duration) {
 	b.Helper()
 	if _, err := fmt.Fprintln(q.stdin, prefix, deliveries, events, work.Milliseconds()); err != nil {
@@ -156,10 +162,10 @@ func (q *process) send(b *testing.B, prefix string, deliveries, events int, work
 	}
 }
 
-func (q *process) read(b *testing.B) (a peerAnswer) {
-	b.Helper()
+func (q *process) read(tb testing.TB) (a peerAnswer) {
+	tb.Helper()
 	if err := q.lines.Decode(&a); err != nil {
-		b.Fatalf("%s: no answer: %v", q.name, err)
+		tb.Fatalf("%s: no answer: %v", q.name, err)
 	}
 	return a
 }

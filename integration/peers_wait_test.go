@@ -13,8 +13,10 @@ import (
 )
 
 // waitTools are locks. Powertools excludes only a second handler of the same
-// event.
-var waitTools = slices.DeleteFunc(slices.Clone(takeoverTools), func(t tool) bool { return t.id == "powertools" })
+// event, and the raw SDKs of all languages send the same requests.
+var waitTools = slices.DeleteFunc(slices.Clone(leaseTools), func(t tool) bool {
+	return t.id == "powertools" || t.id == "raw" && t.language != "Go"
+})
 
 // passes are how a tool passed a name around in each round.
 type passes struct{ wall, requests, fairness []float64 }

@@ -35,9 +35,6 @@ const (
 	askPeriod = 30 * time.Second
 )
 
-// dies is what a handler does in which the process ends.
-const dies = -time.Millisecond
-
 // peerAnswer is a line of a process that handles events with one of the tools:
 // at first its runtime, then what it measured, in ms. Moments are since 1970.
 type peerAnswer struct {
@@ -50,6 +47,12 @@ type peerAnswer struct {
 	Asked   float64   `json:"asked,omitempty"`  // when the last delivery began
 	Began   float64   `json:"began,omitempty"`  // when the last handler began
 	Ended   float64   `json:"ended,omitempty"`  // when it ended
+
+	// These are of a case.
+	Over   bool   `json:"over,omitempty"`   // its last line
+	Result string `json:"result,omitempty"` // of the delivery
+	Fence  int64  `json:"fence,omitempty"`  // of the handler that begins
+	Asks   bool   `json:"asks,omitempty"`   // whether an interrupted run had its effect
 }
 
 func moment() float64 { return float64(time.Now().UnixNano()) / 1e6 }
@@ -143,6 +146,7 @@ func sqsOf(names []string) (e events.SQSEvent) {
 // peerRun is what one line asks for.
 type peerRun struct {
 	work   time.Duration // of a handler
+	in     *bufio.Scanner
 	out    *json.Encoder
 	mu     sync.Mutex
 	answer peerAnswer
@@ -154,16 +158,16 @@ func playPeer(task) error {
 	if err != nil {
 		return err
 	}
-	r := &peerRun{out: json.NewEncoder(os.Stdout)}
-	tool, err := goPeers[os.Args[1]](newPeerClient(), time.Duration(ms)*time.Millisecond, r.handler)
+	r := &peerRun{in: bufio.NewScanner(os.Stdin), out: json.NewEncoder(os.Stdout)}
+	handle, err := r.open(os.Args[1], time.Duration(ms)*time.Millisecond)
 	if err != nil {
 		return err
 	}
 	if err := r.out.Encode(peerAnswer{Runtime: runtime.Version()}); err != nil {
 		return err
 	}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if err := r.handle(tool, in.Text()); err != nil {
+	for r.in.Scan() {
+		if err := handle(r.in.Text()); err != nil {
 			return err
 		}
 		if err := r.out.Encode(r.answer); err != nil {
@@ -171,6 +175,16 @@ func playPeer(task) error {
 		}
 	}
 	return nil
+}
+
+// open returns what handles a line with the tool.
+func (r *peerRun) open(tool string, lease time.Duration) (func(line string) error, error) {
+	if of := caseTools[tool]; of != nil {
+		handle, err := of(r, lease)
+		return func(line string) error { return r.handleCase(handle, line) }, err
+	}
+	deliver, err := goPeers[tool](newPeerClient(), lease, r.handler)
+	return func(line string) error { return r.handle(deliver, line) }, err
 }
 
 // newPeerClient has the retries of the SDK, unlike newClient.
@@ -184,15 +198,18 @@ func (r *peerRun) handler() {
 	r.mu.Lock()
 	r.answer.Ran++
 	r.answer.Began = moment()
-	if r.work == dies {
-		_ = r.out.Encode(r.answer)
-		os.Exit(1)
-	}
 	r.mu.Unlock()
 	_ = delayFor(context.Background(), r.work)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer.Ended = moment()
+}
+
+// ask writes a line, and returns the one that comes back.
+func (r *peerRun) ask(line peerAnswer) string {
+	_ = r.out.Encode(line)
+	r.in.Scan()
+	return r.in.Text()
 }
 
 func (r *peerRun) handle(tool deliver, line string) error {
@@ -212,26 +229,24 @@ func (r *peerRun) handle(tool deliver, line string) error {
 		}
 		r.answer.Asked = moment()
 		began := time.Now()
-		if err := r.insist(ctx, tool, names); err != nil {
-			return err
-		}
+		r.insist(ctx, askPeriod, func() error { return tool(ctx, names) })
 		r.answer.Took = append(r.answer.Took, time.Since(began).Seconds()*1e3)
 	}
 	r.answer.CPU = (cpuTime() - cpu).Seconds() * 1e3
 	return nil
 }
 
-// insist delivers until the delivery succeeds.
-func (r *peerRun) insist(ctx context.Context, tool deliver, names []string) error {
-	for until := time.Now().Add(askPeriod); ; {
+// insist delivers until the delivery succeeds, or its patience ends.
+func (r *peerRun) insist(ctx context.Context, patience time.Duration, deliver func() error) {
+	for until := time.Now().Add(patience); ; {
 		r.answer.Tries++
-		err := tool(ctx, names)
-		if err == nil || time.Now().After(until) {
-			return err
+		err := deliver()
+		if r.answer.Failed = ""; err == nil {
+			return
 		}
 		r.answer.Failed = err.Error()
-		if err := delayFor(ctx, askAgain); err != nil {
-			return err
+		if time.Now().After(until) || delayFor(ctx, askAgain) != nil {
+			return
 		}
 	}
 }

@@ -1,8 +1,7 @@
-// Handles events with the library that the benchmarks of peers compare, or with
-// the AWS SDK alone. It speaks as worker.py does.
+// Handles events with the library that is compared, or with the AWS SDK alone.
+// It speaks as worker.py does.
 
 const { randomUUID } = require("node:crypto");
-const { writeSync } = require("node:fs");
 const readline = require("node:readline");
 const { setTimeout } = require("node:timers/promises");
 const { DynamoDBClient, UpdateItemCommand } = require("@aws-sdk/client-dynamodb");
@@ -11,6 +10,8 @@ const table = "locks";
 const lease = Number(process.argv[3]);
 const again = 50;
 const patience = 30_000;
+const waits = -1; // the work of a case
+const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 let work = 0;
 let measured = {};
@@ -20,14 +21,16 @@ const now = () => performance.timeOrigin + performance.now();
 async function handler() {
   measured.ran++;
   measured.began = now();
-  if (work < 0) {
-    writeSync(1, `${JSON.stringify(measured)}\n`);
-    process.exit(1);
-  }
-  if (work) {
+  if (work === waits) {
+    answer(measured);
+    if ((await lines.next()).value === "fail") {
+      throw new Error("the handler failed");
+    }
+  } else if (work) {
     await setTimeout(work);
   }
   measured.ended = now();
+  return work === waits ? String(process.pid) : undefined;
 }
 
 // each handles the events of a delivery one after the other.
@@ -81,6 +84,16 @@ function powertools() {
   return each((name) => wrapped({ id: name }, context));
 }
 
+function powertoolsCase() {
+  const { IdempotencyConfig, makeIdempotent } = require("@aws-lambda-powertools/idempotency");
+  const { DynamoDBPersistenceLayer } = require("@aws-lambda-powertools/idempotency/dynamodb");
+  const wrapped = makeIdempotent(handler, {
+    persistenceStore: new DynamoDBPersistenceLayer({ tableName: table, keyAttr: "lock" }),
+    config: new IdempotencyConfig({ eventKeyJmesPath: "event", payloadValidationJmesPath: "payload" }),
+  });
+  return (event) => wrapped(event, context);
+}
+
 function powertoolsBatch() {
   const { BatchProcessor, EventType, processPartialResponse } = require("@aws-lambda-powertools/batch");
   const { IdempotencyConfig, makeIdempotent } = require("@aws-lambda-powertools/idempotency");
@@ -103,26 +116,35 @@ function powertoolsBatch() {
 
 const answer = (values) => console.log(JSON.stringify(values));
 
-// insist delivers until the delivery succeeds.
-async function insist(tool, names) {
-  for (const until = performance.now() + patience; ;) {
+// insist delivers until the delivery succeeds, or its patience ends.
+async function insist(tool, delivery, forMs = patience) {
+  for (const until = performance.now() + forMs; ;) {
     measured.tries++;
+    measured.failed = "";
     try {
-      return await tool(names);
+      return await tool(delivery);
     } catch (error) {
-      if (performance.now() > until) {
-        throw error;
-      }
       measured.failed = String(error);
+      if (performance.now() > until) {
+        return null;
+      }
     }
     await setTimeout(again);
   }
 }
 
 async function main() {
-  const tool = { raw, powertools, powertools_batch: powertoolsBatch }[process.argv[2]]();
+  const tool = { raw, powertools, powertools_case: powertoolsCase, powertools_batch: powertoolsBatch }[process.argv[2]]();
   answer({ runtime: `Node.js ${process.versions.node}` });
-  for await (const line of readline.createInterface({ input: process.stdin })) {
+  for await (const line of lines) {
+    if (line.startsWith("{")) {
+      const event = JSON.parse(line);
+      work = waits;
+      measured = { ran: 0, tries: 0, asked: now() };
+      const result = await insist(tool, event, event.patience);
+      answer({ ...measured, result, over: true });
+      continue;
+    }
     const [prefix, ...numbers] = line.split(" ");
     const [deliveries, events, takes] = numbers.map(Number);
     work = takes;

@@ -1,10 +1,14 @@
-"""Handles events with one of the libraries that the benchmarks of peers compare.
+"""Handles events with one of the libraries that are compared.
 
 Its arguments are the tool and the length of a lease in ms. It answers each line
 "prefix deliveries events work" on its input, once it has delivered so many
 events so many times, with one line of JSON. What it measured is in ms, moments
-since 1970. A handler takes work ms; with -1 the process answers and dies in it.
-A delivery that fails is made again every 50 ms.
+since 1970. A handler takes work ms. A delivery that fails is made again every
+50 ms.
+
+A line of JSON is one event of a case, which is delivered again for no more than
+its patience in ms. Its handler writes a line of its own, and waits for one that
+says how it ends: "fail", or anything else.
 """
 
 import json
@@ -21,6 +25,7 @@ TABLE = "locks"
 LEASE = int(sys.argv[2])
 AGAIN = 0.05
 PATIENCE = 30
+WAITS = -1  # the work of a case
 
 work = 0
 measured = {}
@@ -33,12 +38,14 @@ def now():
 def handler(event, context):
     measured["ran"] += 1
     measured["began"] = now()
-    if work < 0:
+    if work == WAITS:
         answer(measured)
-        os._exit(1)
-    if work:
+        if sys.stdin.readline().strip() == "fail":
+            raise RuntimeError("the handler failed")
+    elif work:
         time.sleep(work / 1000)
     measured["ended"] = now()
+    return str(os.getpid()) if work == WAITS else None
 
 
 def each(cycle):
@@ -105,6 +112,21 @@ def powertools():
     config = IdempotencyConfig(event_key_jmespath="id")
     wrapped = idempotent(handler, persistence_store=store, config=config)
     return each(lambda name: wrapped({"id": name}, Context()))
+
+
+def powertools_case():
+    from aws_lambda_powertools.utilities.idempotency import (
+        DynamoDBPersistenceLayer,
+        IdempotencyConfig,
+        idempotent,
+    )
+
+    store = DynamoDBPersistenceLayer(table_name=TABLE, key_attr="lock")
+    config = IdempotencyConfig(
+        event_key_jmespath="event", payload_validation_jmespath="payload"
+    )
+    wrapped = idempotent(handler, persistence_store=store, config=config)
+    return lambda event: wrapped(event, Context())
 
 
 def powertools_batch():
@@ -176,17 +198,18 @@ def answer(values):
     print(json.dumps(values), flush=True)
 
 
-def insist(tool, names):
-    """Delivers until the delivery succeeds."""
-    until = time.monotonic() + PATIENCE
+def insist(tool, delivery, patience=PATIENCE):
+    """Delivers until the delivery succeeds, or patience ends."""
+    until = time.monotonic() + patience
     while True:
         measured["tries"] += 1
+        measured["failed"] = ""
         try:
-            return tool(names)
+            return tool(delivery)
         except Exception as error:
-            if time.monotonic() > until:
-                raise
             measured["failed"] = repr(error)
+            if time.monotonic() > until:
+                return None
         time.sleep(AGAIN)
 
 
@@ -195,6 +218,12 @@ def main():
     tool = globals()[sys.argv[1]]()
     answer({"runtime": "Python " + platform.python_version()})
     for line in sys.stdin:
+        if line.startswith("{"):
+            event, work = json.loads(line), WAITS
+            measured = {"ran": 0, "tries": 0, "asked": now()}
+            measured["result"] = insist(tool, event, event["patience"] / 1000)
+            answer({**measured, "over": True})
+            continue
         prefix, *numbers = line.split()
         deliveries, events, work = map(int, numbers)
         measured = {"ran": 0, "tries": 0, "took": []}
