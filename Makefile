@@ -8,6 +8,7 @@ ACTIONLINT := $(BIN)/actionlint
 # The folders that have their own go.mod.
 STORES := stores/redisstore stores/redisstore/redisquorum stores/s3store stores/azblobstore
 MODULES := . $(STORES) redelivery telemetry/otellock cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
+HUGO := $(BIN)/hugo
 CFN_LINT := infra/.venv/bin/cfn-lint
 CDK_VERSION := 2.1148.1
 
@@ -91,7 +92,7 @@ weekly: test race-all cover composition rehearse short demos ## run what CI runs
 .PHONY: lint
 lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in every module, and check the workflows
 	$(ACTIONLINT)
-	@for m in $(MODULES) tools; do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
+	@for m in $(MODULES) tools site; do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
 # What one goroutine does after the other, by a seed or a table, has no use for the race
 # detector: histories that a scheduler orders, thousands of inputs, sizes.
@@ -148,6 +149,12 @@ infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Pyt
 	cd infra/app/function && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build -tags lambda.norpc -ldflags "-s -w" -o dist/bootstrap .
 	cd infra/app && npx --yes aws-cdk@$(CDK_VERSION) synth --quiet
 	$(CFN_LINT) --non-zero-exit-code error infra/app/cdk.out/*.template.json
+
+SITE ?= main
+
+.PHONY: site
+site: $(HUGO) command demo ## build the documents as a site into bin/site, and check every link (SITE=v0.1.0: that version's)
+	GO="$(GO)" site/build $(SITE)
 
 VERSION ?= v0.1.0
 
@@ -222,6 +229,9 @@ $(LINT): tools/go.mod | $(BIN)
 
 $(ACTIONLINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o "$(CURDIR)/$(ACTIONLINT)" github.com/rhysd/actionlint/cmd/actionlint
+
+$(HUGO): site/go.mod | $(BIN)
+	cd site && CGO_ENABLED=0 $(GO) build -o "$(CURDIR)/$(HUGO)" github.com/gohugoio/hugo
 
 # The versions are those of sam-local/check, so that both lint by the same rules.
 $(CFN_LINT): sam-local/requirements.txt
