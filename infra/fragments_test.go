@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/cloudformationinclude"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -94,6 +95,24 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 		equal(t, "table", r["LockTable"], encoded(table))
 		equal(t, "policy", at(r, "LockPolicy", "Properties", "PolicyDocument", "Statement"), encoded([]any{statement}))
 		checkAlarms(t, r)
+	})
+	t.Run("included in an app", func(t *testing.T) {
+		stack := newStack()
+		fn := newFunction(stack, "Fn", nil)
+		locks := cloudformationinclude.NewCfnInclude(stack, s("Locks"), &cloudformationinclude.CfnIncludeProps{
+			TemplateFile:     s("table.yaml"),
+			LoadNestedStacks: &map[string]*cloudformationinclude.CfnIncludeProps{"LockAlarms": {TemplateFile: s("alarms/logs.json")}},
+			Parameters:       &map[string]any{"HandlerRole": fn.Role().RoleName(), "HandlerLogGroup": "/aws/lambda/orders", "Alerts": "arn:aws:sns:eu-central-1:123456789012:alerts"},
+		})
+		fn.AddEnvironment(s("LOCK_TABLE_NAME"), locks.GetResource(s("LockTable")).Ref(), nil)
+		r := template(t, encoded(assertions.Template_FromStack(stack, nil).ToJSON()))
+		equal(t, "table", r["LockTable"], encoded(table))
+		// The CDK keeps the short form of GetAtt.
+		equal(t, "policy", statements(t, stack, "dynamodb:")[0], strings.Replace(encoded(statement), `["LockTable","Arn"]`, `"LockTable.Arn"`, 1))
+		inside := assertions.Template_FromStack(locks.GetNestedStack(s("LockAlarms")).Stack, nil)
+		if alarms := inside.FindResources(s("AWS::CloudWatch::Alarm"), nil); len(*alarms) == 0 {
+			t.Error("no alarm is included")
+		}
 	})
 	t.Run("SAM", func(t *testing.T) {
 		r := template(t, fragment(t, "table-sam.yaml"))
