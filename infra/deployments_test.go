@@ -1,9 +1,14 @@
 package infra_test
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskinesis"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -83,8 +88,8 @@ const (
 
 type props = awslambda.CfnEventSourceMappingProps
 
-// TestWrongDeployments: each has one thing wrong.
-func TestWrongDeployments(t *testing.T) {
+// wrongDeployments each have one thing wrong.
+func wrongDeployments() map[string]checkCase {
 	yes := jsii.Bool(true)
 	topic := func(change func(*props)) buildFunc {
 		return mapped(topicARN, func(p *props) { p.Topics = jsii.Strings("orders"); change(p) })
@@ -92,7 +97,7 @@ func TestWrongDeployments(t *testing.T) {
 	seconds := func(n float64) *awslambda.FunctionProps {
 		return &awslambda.FunctionProps{Timeout: awscdk.Duration_Seconds(jsii.Number(n))}
 	}
-	for name, c := range map[string]checkCase{
+	return map[string]checkCase{
 		"few retries, not kept": {build: mapped(streamARN, func(p *props) { p.DestinationConfig = nil }), want: []string{"gives up a record after 5 retries, and has no failure destination"}},
 		"age, not kept": {build: mapped(tableARN, func(p *props) {
 			p.MaximumRetryAttempts, p.MaximumRecordAgeInSeconds, p.DestinationConfig = nil, jsii.Number(60), nil
@@ -118,16 +123,19 @@ func TestWrongDeployments(t *testing.T) {
 			q.AddPropertyOverride(s("VisibilityTimeout"), 70)
 			q.SetRedrivePolicy(object{"deadLetterTargetArn": failedQueue, "maxReceiveCount": 2})
 		}, want: []string{"a MaxReceiveCount of 2"}},
-		"level WARN": {fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: "WARN"}, want: []string{"log level is WARN"}},
-	} {
-		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+		"level WARN":   {fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: "WARN"}, want: []string{"log level is WARN"}},
+		"S3, not kept": {build: configured(func(p *awslambda.CfnEventInvokeConfigProps) { p.DestinationConfig = nil }), want: []string{"has neither a dead-letter queue nor a failure destination"}},
+		"S3, 173 s":    {fn: seconds(173), build: configured(func(*awslambda.CfnEventInvokeConfigProps) {}), want: []string{"has a timeout of 173 s"}},
+		"queue by default": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(awslambdaeventsources.NewSqsEventSource(awssqs.NewQueue(stack, s("Queue"), nil), nil))
+		}, want: []string{"is 30 s, less than six times", "has no dead-letter queue", "(SQS) does not report"}},
 	}
 }
 
-// TestRightDeployments: nothing is wrong.
-func TestRightDeployments(t *testing.T) {
+// rightDeployments have nothing wrong.
+func rightDeployments() map[string]checkCase {
 	yes := jsii.Bool(true)
-	for name, c := range map[string]checkCase{
+	return map[string]checkCase{
 		"queue":             {build: queued(4, 14, 0, false)},
 		"queue with window": {build: queued(4, 5, 10, false)},
 		"FIFO queue":        {build: queued(4, 4, 0, true)},
@@ -149,8 +157,53 @@ func TestRightDeployments(t *testing.T) {
 				p.MaximumEventAgeInSeconds, p.MaximumRetryAttempts = age, age
 			})(stack, fn, locks)
 		}},
-		"level INFO": {fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: "INFO"}},
-	} {
-		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+		"level INFO":      {fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: "INFO"}},
+		"stopped":         {fn: &awslambda.FunctionProps{ReservedConcurrentExecutions: jsii.Number(0)}},
+		"disabled stream": {build: mapped(streamARN, func(p *props) { p.Enabled = jsii.Bool(false) })},
 	}
+}
+
+// TestDeployments: what is wrong is found, and nothing else. Their templates
+// are kept with the warnings, without what all have: integration deploys them,
+// and compares the warnings with what doctor finds there.
+func TestDeployments(t *testing.T) {
+	base, kept := deployed(t, checkCase{}), object{}
+	for kind, cases := range map[string]map[string]checkCase{"wrong": wrongDeployments(), "right": rightDeployments()} {
+		for name, c := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				template := deployed(t, c)
+				for _, section := range []string{"Parameters", "Resources"} {
+					own, shared := template[section].(object), base[section].(object)
+					maps.DeleteFunc(own, func(id string, r any) bool { return encoded(r) == encoded(shared[id]) })
+				}
+				kept[kind+"/"+name] = template
+			})
+		}
+	}
+	text, err := json.MarshalIndent(object{"Connected": base, "Deployments": kept}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, "testdata/deployments.json", append(text, '\n'))
+}
+
+// deployed checks a case and returns its template, with the ids of its
+// warnings.
+func deployed(t *testing.T, c checkCase) object {
+	t.Helper()
+	stack, messages := c.run(t, "warning")
+	ids := []string{}
+	for _, m := range messages {
+		_, id, _ := strings.Cut(m, "[ack: @lambdalock/infra:")
+		ids = append(ids, strings.TrimSuffix(id, "]"))
+	}
+	slices.Sort(ids)
+	all := *assertions.Template_FromStack(stack, nil).ToJSON()
+	delete(all["Parameters"].(object), "BootstrapVersion")
+	for _, r := range all["Resources"].(object) {
+		if properties, _ := r.(object)["Properties"].(object); properties["Runtime"] != nil {
+			properties["Runtime"] = "of the CDK" // whose latest changes
+		}
+	}
+	return object{"Warnings": ids, "Parameters": all["Parameters"], "Resources": all["Resources"]}
 }

@@ -84,8 +84,9 @@ type checkCase struct {
 	want  []string
 }
 
-// run checks the messages of a level, "warning" or "error".
-func (c checkCase) run(t *testing.T, level string) {
+// run checks the messages of a level, "warning" or "error", and returns the
+// stack and the messages.
+func (c checkCase) run(t *testing.T, level string) (awscdk.Stack, []string) {
 	t.Helper()
 	stack := newStack()
 	fn := newFunction(stack, "Fn", c.fn)
@@ -96,8 +97,7 @@ func (c checkCase) run(t *testing.T, level string) {
 	}
 	got := synthesisedMessages(fn, level)
 	if len(got) != len(c.want) {
-		t.Errorf("%d messages, want %d: %q", len(got), len(c.want), got)
-		return
+		t.Fatalf("%d messages, want %d: %q", len(got), len(c.want), got)
 	}
 	for _, w := range c.want {
 		if !strings.Contains(strings.Join(got, "\n"), w) {
@@ -109,6 +109,7 @@ func (c checkCase) run(t *testing.T, level string) {
 			t.Errorf("a message does not name the function: %q", m)
 		}
 	}
+	return stack, got
 }
 
 // synthesisedMessages synthesises the stack of a connected function and returns
