@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -192,13 +191,7 @@ func provisioned(in *dynamodb.CreateTableInput) {
 // TestDoctor deploys functions to moto, each to an account of its own, and
 // examines them with the command that users install.
 func TestDoctor(t *testing.T) {
-	server := servers.Moto(t)
-	file := filepath.Join(t.TempDir(), "lambdalock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, ".")
-	build.Dir = "../cmd/lambdalock"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	server, file := servers.Moto(t), buildCommand(t)
 	cases := wrongStores()
 	for name, c := range wrongFunctions() {
 		cases[name] = c
@@ -216,7 +209,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.deploy(t, new(deployment).front(t, server.Endpoint, account), account)
-			got, status := c.examine(t, file, c.front(t, server.Endpoint, account))
+			got, status := examine(t, file, c.front(t, server.Endpoint, account), append(c.args, "--function", "thumbnails")...)
 			slices.Sort(got)
 			slices.Sort(c.want)
 			if !slices.Equal(got, c.want) {
@@ -229,12 +222,24 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// examine returns the lines that are not OK, as "level check", and the status.
-func (d *deployment) examine(t *testing.T, file, endpoint string) (bad []string, status int) {
+// buildCommand returns the path of lambdalock.
+func buildCommand(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), file, append([]string{"doctor", "--json", "--function", "thumbnails"}, d.args...)...)
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+endpoint, "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
-		"AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere", "AWS_PROFILE=", "LAMBDALOCK_STORE=", "LOCK_TABLE_NAME=", "LOCK_NAMESPACE=")
+	path := filepath.Join(t.TempDir(), "lambdalock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
+	build.Dir = "../cmd/lambdalock"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// examine returns the lines of doctor that are not OK, as "level check", and
+// the status.
+func examine(t *testing.T, file, endpoint string, args ...string) (bad []string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), file, append([]string{"doctor", "--json"}, args...)...)
+	cmd.Env = accountEnvironment(endpoint)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

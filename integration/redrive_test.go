@@ -15,7 +15,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -75,18 +74,6 @@ func TestRedrive(t *testing.T) {
 			t.Logf("seed %d: %d requests, %d messages were sent twice", seed, r.requests, r.twice)
 		})
 	}
-}
-
-// buildCommand returns the path of lambdalock.
-func buildCommand(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "lambdalock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
-	build.Dir = "../cmd/lambdalock"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
 }
 
 // redriveTest is a queue, its dead-letter queue, and the locks.

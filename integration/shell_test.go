@@ -22,12 +22,7 @@ import (
 // says so, and another task runs beside them.
 func TestShell(t *testing.T) {
 	server := servers.Redis(t)
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "lambdalock"), ".")
-	build.Dir = "../cmd/lambdalock"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := filepath.Dir(buildCommand(t))
 	task := func(work, name string) *exec.Cmd {
 		c := exec.CommandContext(t.Context(), "../examples/shell/task", name)
 		c.Env = append(os.Environ(), "LAMBDALOCK_STORE="+server.Endpoint, "PATH="+bin+":"+os.Getenv("PATH"), "WORK="+work)

@@ -2,31 +2,47 @@ package servers
 
 import (
 	"context"
+	_ "embed" // for what moto lacks
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
 const motoVersion = "5.2.5"
 
-// motoPackages are moto, with what its Lambda and DynamoDB need, and what its
-// server needs. The extra "server" would double them, with what CloudFormation
-// and others need.
-var motoPackages = []string{"moto[awslambda,dynamodb]==" + motoVersion, "flask==3.1.3", "flask-cors==6.0.5"}
+// motoPackages are moto, with what its Lambda, DynamoDB and CloudFormation and
+// its server need, and what translates templates of SAM, in the version of
+// sam-local/requirements.txt. The extra "server" would double them.
+var motoPackages = []string{
+	"moto[awslambda,dynamodb]==" + motoVersion, "flask==3.1.3", "flask-cors==6.0.5", "openapi-spec-validator==0.9.0", "aws-sam-translator==1.115.0",
+}
 
-var moto = product{
-	name:    "moto",
-	version: motoVersion,
-	folder:  "moto-" + motoVersion,
-	check: func() error {
-		return haveTool("python3", "install Python 3 with its module venv (python3-venv), or put python3 on the PATH")
-	},
-	fetch: fetchMoto,
-	command: func(dir, port, data string) *exec.Cmd {
-		cmd := exec.Command(motoPython(dir), "-m", "moto.server", "--host", "127.0.0.1", "--port", port)
-		cmd.Dir = data
-		return cmd
-	},
+//go:embed moto_server.py
+var motoServer string
+
+var (
+	moto = motoProduct("-m", "moto.server")
+	// motoStacks takes a second longer to start.
+	motoStacks = motoProduct("-c", motoServer)
+)
+
+// motoProduct returns moto, as Python runs it with these arguments.
+func motoProduct(run ...string) product {
+	return product{
+		name:    "moto",
+		version: motoVersion,
+		folder:  "moto-" + motoVersion + "-cloudformation",
+		check: func() error {
+			return haveTool("python3", "install Python 3 with its module venv (python3-venv), or put python3 on the PATH")
+		},
+		fetch: fetchMoto,
+		command: func(dir, port, data string) *exec.Cmd {
+			cmd := exec.Command(motoPython(dir), slices.Concat(run, []string{"--host", "127.0.0.1", "--port", port})...)
+			cmd.Dir = data
+			return cmd
+		},
+	}
 }
 
 // Moto starts a moto, which has the API of AWS's services, such as Lambda, SQS,
@@ -38,6 +54,14 @@ var moto = product{
 func Moto(tb testing.TB) Server {
 	tb.Helper()
 	return run(tb, &moto)
+}
+
+// MotoStacks starts a moto whose CloudFormation knows all that the templates of
+// this repository have, but for custom resources, aliases and policies of
+// queues and buckets. It translates those of SAM.
+func MotoStacks(tb testing.TB) Server {
+	tb.Helper()
+	return run(tb, &motoStacks)
 }
 
 // motoPython returns the interpreter that sees the packages in dir.
