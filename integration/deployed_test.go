@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -32,17 +31,24 @@ var unlike = map[string]struct{ finds, because string }{
 	"right/disabled stream": {"mapping", "a template that disables a mapping means it, and who asks doctor does not know"},
 }
 
-// TestDeployments deploys what infra has synthesised, each time to an account
-// of its own: what the construct warns of in a template, doctor finds in what
-// stands there.
+// TestDeployed deploys the templates of infra to moto, each to an account of
+// its own.
+func TestDeployed(t *testing.T) {
+	t.Parallel()
+	moto, command := servers.MotoStacks(t), buildCommand(t)
+	t.Run("templates", func(t *testing.T) { workWithTemplates(t, moto, command) })
+	t.Run("deployments", func(t *testing.T) { compareDeployments(t, moto, command) })
+}
+
+// compareDeployments deploys what infra has synthesised: what the construct
+// warns of in a template, doctor finds in what stands there.
 //
 // Only the construct knows the role of a function, the removal policy of a
 // table, and alarms; only doctor what has been deleted or changed since, such
 // as a dead-letter queue, and the versions of an alias. moto has one policy and
 // one configuration for a function and its aliases; package deployed tests
 // those of an alias.
-func TestDeployments(t *testing.T) {
-	t.Parallel()
+func compareDeployments(t *testing.T, moto servers.Server, command string) {
 	var all struct {
 		Connected   synthesised
 		Deployments map[string]synthesised
@@ -51,7 +57,6 @@ func TestDeployments(t *testing.T) {
 	if len(all.Deployments) < 30 {
 		t.Fatalf("%d deployments", len(all.Deployments))
 	}
-	moto, command := servers.MotoStacks(t), buildCommand(t)
 	for i, name := range slices.Sorted(maps.Keys(all.Deployments)) {
 		d, account := all.Deployments[name], fmt.Sprint(300000000000+i)
 		own := d.Template["Resources"].(map[string]any)
@@ -85,7 +90,7 @@ func TestDeployments(t *testing.T) {
 // makeElsewhere makes what deployments name and have not in their stack.
 func (s *stacks) makeElsewhere() {
 	s.t.Helper()
-	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &s.endpoint, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}
+	cfg := s.config()
 	a := &account{s.t, lambda.NewFromConfig(cfg), sqs.NewFromConfig(cfg), kinesis.NewFromConfig(cfg), nil, ""}
 	dead := a.queue("failed", map[string]string{"MessageRetentionPeriod": "1209600"})
 	a.queue("failed", map[string]string{"FifoQueue": "true"})

@@ -11,10 +11,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
@@ -30,6 +33,10 @@ type stacks struct {
 
 func newStacks(t *testing.T, moto, account string) *stacks {
 	return &stacks{t, new(deployment).front(t, moto, account), account}
+}
+
+func (s *stacks) config() aws.Config {
+	return aws.Config{Region: "eu-west-1", BaseEndpoint: &s.endpoint, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}
 }
 
 // ask sends a request to a service and decodes the answer.
@@ -78,13 +85,71 @@ func (s *stacks) logs(operation string, in, into any) {
 // upload makes a bucket with objects.
 func (s *stacks) upload(bucket string, objects map[string][]byte) {
 	s.t.Helper()
-	w := newWire(0)
-	s.t.Cleanup(w.next.CloseIdleConnections)
-	client := newS3(s.endpoint, w)
+	client := s3.NewFromConfig(s.config(), func(o *s3.Options) { o.UsePathStyle, o.Region = true, "us-east-1" })
 	expect.Value(client.CreateBucket(s.t.Context(), &s3.CreateBucketInput{Bucket: &bucket}))(s.t)
 	for key, text := range objects {
 		expect.Value(client.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String(key), Body: bytes.NewReader(text)}))(s.t)
 	}
+}
+
+// countedIn returns the patterns of a log group's metric filters, by namespace
+// and name of the metric.
+func (s *stacks) countedIn(group string) map[string]string {
+	s.t.Helper()
+	var list struct {
+		MetricFilters []struct {
+			FilterPattern         string
+			MetricTransformations []struct{ MetricNamespace, MetricName string }
+		}
+	}
+	s.logs("DescribeMetricFilters", map[string]any{"logGroupName": group}, &list)
+	patterns := map[string]string{}
+	for _, f := range list.MetricFilters {
+		for _, m := range f.MetricTransformations {
+			patterns[m.MetricNamespace+" "+m.MetricName] = f.FilterPattern
+		}
+	}
+	return patterns
+}
+
+// watched returns the metrics from log lines that alarms watch.
+func (s *stacks) watched() (metrics []string) {
+	s.t.Helper()
+	var list struct {
+		Alarms []struct{ Namespace, MetricName string } `xml:"DescribeAlarmsResult>MetricAlarms>member"`
+	}
+	s.query("monitoring", "2010-08-01", "DescribeAlarms", url.Values{}, &list)
+	for _, a := range list.Alarms {
+		if strings.HasPrefix(a.Namespace, "lambdalock/") {
+			metrics = append(metrics, a.Namespace+" "+a.MetricName)
+		}
+	}
+	slices.Sort(metrics)
+	return metrics
+}
+
+// put writes lines into a log group.
+func (s *stacks) put(group string, lines []string) {
+	s.t.Helper()
+	to := map[string]any{"logGroupName": group, "logStreamName": "2026/11/21/[$LATEST]0a0b"}
+	s.logs("CreateLogStream", to, nil)
+	var events []any
+	for _, line := range lines {
+		events = append(events, map[string]any{"timestamp": time.Now().UnixMilli(), "message": line})
+	}
+	to["logEvents"] = events
+	s.logs("PutLogEvents", to, nil)
+}
+
+// matching returns the lines of a log group that match a pattern.
+func (s *stacks) matching(group, pattern string) (lines []string) {
+	s.t.Helper()
+	var found struct{ Events []struct{ Message string } }
+	s.logs("FilterLogEvents", map[string]any{"logGroupName": group, "filterPattern": pattern}, &found)
+	for _, e := range found.Events {
+		lines = append(lines, e.Message)
+	}
+	return lines
 }
 
 const cloudFormation = "2010-05-15" // the version of its API

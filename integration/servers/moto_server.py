@@ -4,6 +4,7 @@ tests deploy: resources, and properties that it drops.
 moto takes every class that inherits from CloudFormationModel for a resource.
 """
 
+import os
 import sys
 
 from moto.awslambda.models import EventSourceMapping, LambdaFunction, lambda_backends
@@ -150,6 +151,7 @@ def transformed(text):
     if template.pop("Transform", None) == "AWS::Serverless-2016-10-31":
         from samtranslator.translator.transform import transform  # takes a second
 
+        os.environ.setdefault("AWS_DEFAULT_REGION", "eu-west-1")  # which it asks for
         return transform(template, {}, ManagedPolicies())
     return template
 
