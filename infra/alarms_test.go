@@ -23,7 +23,7 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-var update = flag.Bool("update", false, "write the templates in alarms and the picture of the dashboard")
+var update = flag.Bool("update", false, "write the templates in alarms and testdata")
 
 // The alarms whose numbers the library writes, and those of the table.
 var (
