@@ -22,10 +22,11 @@ unexported := LOCK_% LAMBDALOCK_STORE
 ifeq ($(origin TABLE) for $(MAKECMDGOALS),command line for integration)
 export LAMBDALOCK_TABLE := $(or $(TABLE),$(error TABLE is empty))
 export LAMBDALOCK_BUCKET := $(if $(filter command,$(origin BUCKET)),$(BUCKET))
+export LAMBDALOCK_LIMITED := $(if $(filter command,$(origin LIMITED)),$(LIMITED))
 else
 $(if $(filter command,$(origin TABLE) $(origin BUCKET)),$(error the command is make integration TABLE=name, or with BUCKET=name as well))
 LAMBDALOCK_TABLE :=
-unexported += AWS_% LAMBDALOCK_TABLE LAMBDALOCK_BUCKET
+unexported += AWS_% LAMBDALOCK_TABLE LAMBDALOCK_BUCKET LAMBDALOCK_LIMITED
 endif
 $(foreach name,$(filter $(unexported),$(.VARIABLES)),$(eval unexport $(name)))
 

@@ -84,6 +84,9 @@ func TestAccount(t *testing.T) {
 			cmd.Env = append(os.Environ(), "LAMBDALOCK_TABLE="+ownTable, "LAMBDALOCK_BUCKET="+bucket, c.set)
 			out, err := cmd.CombinedOutput()
 			works := c.want == bill
+			if asked := strings.Contains(string(out), "| a member that is refused returns |"); works && !asked {
+				t.Error("no page with what only AWS can tell")
+			}
 			if text := string(out); !strings.Contains(text, c.want) || strings.Contains(text, "=== RUN") != works || (err == nil) != works {
 				t.Errorf("%v, want %s:\n%s", err, c.want, out)
 			}

@@ -68,6 +68,11 @@ func useAccount(ctx context.Context, table, bucket string) (*awsAccount, error) 
 	if err := a.checkTables(ctx); err != nil {
 		return nil, fmt.Errorf("DynamoDB in %s: %w", a.cfg.Region, err)
 	}
+	replies, err := a.ask(ctx, os.Getenv("LAMBDALOCK_LIMITED"))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println(page(a.cfg.Region, replies))
 	start := func(tb testing.TB) servers.Server { return a.gateway("dynamodb").forTest(tb) }
 	tableServers = []tableServer{{"AccountTable", start}}
 	backends = []backend{{name: "AccountTable", killsShort: 25, contended: 600, faultedShort: 600, start: onTable(start)}}
