@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,18 +25,23 @@ func (x example) play(ctx context.Context, root, bin string, r *report) {
 	if x.only != nil {
 		acts = x.only
 	}
-	for _, play := range slices.Concat(acts, x.special, []act{wrongInput}) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		before := r.failures.Load()
-		st := newStage(ctx, x, root, bin, r)
-		if len(st.functions) > 0 {
-			play(ctx, st)
-		}
-		st.end()
-		cancel()
-		if r.verbose || r.failures.Load() > before {
-			r.Print(strings.Join(st.log, "\n"))
-		}
+	for _, a := range slices.Concat(acts, x.special, []act{wrongInput}) {
+		x.perform(ctx, root, filepath.Join(bin, x.name), r, a)
+	}
+}
+
+// perform plays one act with an executable, on a stage of its own.
+func (x example) perform(ctx context.Context, root, path string, r *report, play act) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	before := r.failures.Load()
+	st := newStage(ctx, x, root, path, r)
+	if len(st.functions) > 0 {
+		play(ctx, st)
+	}
+	st.end()
+	if r.verbose || r.failures.Load() > before {
+		r.Print(strings.Join(st.log, "\n"))
 	}
 }
 
@@ -316,6 +322,16 @@ func (st *stage) killed(ctx context.Context, lock string, nth int) {
 	}
 	st.Printf("killed: %v", <-first)
 	st.expire(ctx, lock)
+}
+
+// killedTransfer kills the function between its first transfer and the end of
+// the lock, where both are not one request, and delivers the event again.
+func killedTransfer(ctx context.Context, st *stage) {
+	st.killed(ctx, "transfer/transfer/t-17", 2)
+	st.expire(ctx, "transfer/transfer/t-18") // nobody knows how far the batch came
+	st.expect("after its death", st.once(ctx, st.event), st.answer)
+	st.end()
+	st.checkBalances(st.want) // a line of the log may be lost, but no money
 }
 
 // lostPayment loses the bank's answer: the function does not know, and asks.

@@ -1,6 +1,7 @@
 // Runner runs every example in the project's local Lambda and delivers its
 // event several times. DynamoDB and S3 are in memory, so it needs only Go. It
-// fails if an example does not do what it promises. Run it in folder examples:
+// fails if an example does not do what it promises, or does no harm when what
+// it is protected by is taken out. Run it in folder examples:
 //
 //	go run ./internal/runner [-v] [example ...]
 package main
@@ -48,7 +49,8 @@ func run(ctx context.Context, names []string, verbose bool) error {
 	r := &report{Logger: log.New(os.Stdout, "    ", 0), verbose: verbose}
 	for _, x := range chosen {
 		fmt.Printf("%s: %s\n", x.name, x.shows)
-		if x.play(ctx, ".", bin, r); ctx.Err() != nil {
+		x.play(ctx, ".", bin, r)
+		if x.playWithout(ctx, ".", bin, r); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -60,12 +62,17 @@ func run(ctx context.Context, names []string, verbose bool) error {
 }
 
 // build builds the chosen examples into folder bin as they are built for
-// deployment.
+// deployment, also without each of their protections.
 func build(ctx context.Context, root, bin string, chosen []example) error {
-	args := []string{"build", "-C", root, "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin + string(filepath.Separator)}
-	for _, x := range chosen {
-		args = append(args, "./"+x.name)
+	file, packages, err := overlay(root, bin, chosen)
+	if err != nil {
+		return err
 	}
+	args := []string{"build", "-C", root, "-overlay", file, "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin + string(filepath.Separator)}
+	for _, x := range chosen {
+		packages = append(packages, "./"+x.name)
+	}
+	args = append(args, packages...)
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -79,9 +86,11 @@ type report struct {
 	failures atomic.Int64
 }
 
+const failure = "FAIL: " // begins the line of a failure
+
 func (r *report) fail(format string, args ...any) {
 	r.failures.Add(1)
-	r.Printf("FAIL: "+format, args...)
+	r.Printf(failure+format, args...)
 }
 
 // must reports whether err is nil, and counts any other as a failure.

@@ -58,6 +58,29 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// What is taken out of an example is there, once.
+func TestProtections(t *testing.T) {
+	for _, x := range examples {
+		files, err := x.code(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range x.without {
+			t.Run(x.name+"/"+p.what, func(t *testing.T) {
+				for pair := range slices.Chunk(p.edits, 2) {
+					times := 0
+					for _, text := range files {
+						times += strings.Count(text, pair[0])
+					}
+					if times != 1 {
+						t.Errorf("%q is there %d times", pair[0], times)
+					}
+				}
+			})
+		}
+	}
+}
+
 // The key functions are tested with these events.
 func TestEventsAreThoseOfTheKeyFunctions(t *testing.T) {
 	for name, original := range map[string]string{

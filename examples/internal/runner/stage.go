@@ -52,8 +52,8 @@ type stage struct {
 	answers []string // to the event itself, with the promised label
 }
 
-func newStage(ctx context.Context, x example, root, bin string, r *report) *stage {
-	st := &stage{report: r, example: x, path: filepath.Join(bin, x.name), dynamo: fakedynamo.New()}
+func newStage(ctx context.Context, x example, root, path string, r *report) *stage {
+	st := &stage{report: r, example: x, path: path, dynamo: fakedynamo.New()}
 	st.gate = gate{asked: map[string]int{}, waiting: make(chan struct{}, 100), opened: make(chan struct{})}
 	st.open = sync.OnceFunc(func() { close(st.opened) })
 	st.dynamo.OnRequest(st.pass)

@@ -20,6 +20,7 @@ type example struct {
 	special []act
 	only    []act      // if set, the only acts, because events differ from each other
 	wrong   []delivery // wrong input
+	without []protection
 }
 
 // delivery is an event that differs from event.json, and what it should cause.
@@ -77,7 +78,11 @@ var examples = []example{
 	{
 		name: "debounce", shows: "one run for all changes of a customer in a minute, and none is lost",
 		messages: []string{"index rebuilt"}, values: []string{"customer"}, want: []string{"jane", "omar"}, answer: ok, held: "BatchError", partial: true,
-		only:  []act{changesWithinAMinute},
+		only: []act{changesWithinAMinute},
+		without: []protection{
+			{"OnlyLatest", []string{"middleware.OnlyLatest(), ", ""}, changesWithinAMinute, "more after the minute: want ok, got {\"batchItemFailures\""},
+			{"HoldAtLeast", []string{"middleware.HoldAtLeast(time.Minute)", "middleware.Remember(time.Minute)"}, changesWithinAMinute, "more within the minute: want BatchError"},
+		},
 		wrong: []delivery{{"a change without customer", []string{`\"customer\":\"omar\"`, `\"customer\":\"\"`}, "back: …0002", []string{"jane"}}},
 	},
 	{
@@ -132,12 +137,15 @@ var examples = []example{
 			{"the same transfers in other messages", []string{"2e1424d4", "2e1424d5", "5b6f3c6e", "5b6f3c6f"}, "BatchError", nil},
 			{"other transfers between the accounts", []string{"t-17", "t-27", "t-18", "t-28"}, ok, []string{"t-27 jane omar 2000", "t-28 omar lee 550"}},
 		},
-		special: []act{lostTransactions},
+		special: []act{lostTransactions, killedTransfer},
 		wrong: []delivery{
 			{"more than there is", []string{`\"amount\":2000`, `\"amount\":10001`, "t-18", "t-38", "t-17", "t-37", `\"amount\":550`, `\"amount\":999`}, ok, []string{"t-38 omar lee 999"}},
 			{"an unknown account", []string{`\"from\":\"omar\"`, `\"from\":\"nobody\"`, "t-18", "t-48", "t-17", "t-47"}, ok, []string{"t-47 jane omar 2000"}},
 			{"no amount", []string{`\"amount\":550`, `\"amount\":0`, "t-17", "t-57"}, "back: …0b18", []string{"t-57 jane omar 2000"}},
 			{"no id", []string{`\"t-18\"`, `\"\"`, "t-17", "t-67"}, "back: …0b18", []string{"t-67 jane omar 2000"}},
+		},
+		without: []protection{
+			{"Transact", []string{"dynamostore.Transact(ctx, b.client, ", "b.client.TransactWriteItems(ctx, ", `"github.com/lambdalock/lambdalock/stores/dynamostore"`, ""}, killedTransfer, "the balance of jane is"},
 		},
 	},
 	{
@@ -149,6 +157,9 @@ var examples = []example{
 			{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil},
 			{"no address", []string{"jane@example.com", ""}, "BatchError", nil},
 		},
+		without: []protection{
+			{"OnInterrupted(Skip)", []string{", middleware.OnInterrupted(middleware.Skip)", ""}, killedAtWork("email/confirmation/o-17"), "2 pieces of work, want 1"},
+		},
 	},
 	{
 		name: "payment", shows: "each invoice is paid exactly once, because the bank is asked",
@@ -158,6 +169,10 @@ var examples = []example{
 		wrong: []delivery{
 			{"no invoice", []string{`\"i-17\"`, `\"\"`}, "BatchError", nil},
 			{"more than there is", []string{"4200", "1000000"}, "BatchError", nil},
+		},
+		without: []protection{
+			{"OnInterrupted(Ask)", []string{", middleware.OnInterrupted(middleware.Ask(b.paid))", ""}, killedAtWork("payment/invoice/i-17"), "2 pieces of work, want 1"},
+			{"Unknown", []string{"middleware.Unknown(fmt.Errorf(\"pay invoice %s: %w\", i.ID, err))", "err"}, lostPayment, "2 pieces of work, want 1"},
 		},
 	},
 	{
@@ -196,6 +211,9 @@ var examples = []example{
 		wrong: []delivery{
 			{"no partner", []string{`"acme"`, `""`}, "NoKeyError", nil},
 			{"not a shipment", []string{`"order": 17`, `"order": true`}, "NoKeyError", nil},
+		},
+		without: []protection{
+			{"the limit of 3", []string{"middleware.WithLimit(partnerOf, 3,", "middleware.WithLimit(partnerOf, 4,"}, fourthCall, "a delivery ended before the gate held back"},
 		},
 	},
 	{
