@@ -17,25 +17,33 @@ from samtranslator.yaml_helper import yaml_parse
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent
 
-# What a function may do besides locking and logging. Reading a queue or a stream
-# takes several actions; sqs:SendMessage is for failed events.
+# What reading a queue or a stream takes.
+QUEUE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+STREAM = {
+    "kinesis:GetRecords", "kinesis:GetShardIterator", "kinesis:DescribeStream",
+    "kinesis:DescribeStreamSummary", "kinesis:ListShards",
+}
+
+# What a function may do besides locking and logging; sqs:SendMessage is for failed
+# events.
 EXTRA = {
     "S3Upload": {"s3:GetObject", "s3:PutObject", "sqs:SendMessage"},
     "NothingToDo": {"sqs:SendMessage"},
-    "Email": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-    "Debounce": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-    "SQSOrders": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-    "Transfer": {"dynamodb:UpdateItem", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
-    "FIFOCustomer": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+    "Thumbnail": {"sqs:SendMessage"},
+    "Email": QUEUE,
+    "Debounce": QUEUE,
+    "SQSOrders": QUEUE,
+    "Transfer": QUEUE | {"dynamodb:UpdateItem"},
+    "FIFOCustomer": QUEUE,
     "Schedule": {"sqs:SendMessage"},
     "API": set(),
-    "Kinesis": {
-        "kinesis:GetRecords", "kinesis:GetShardIterator", "kinesis:DescribeStream",
-        "kinesis:DescribeStreamSummary", "kinesis:ListShards", "sqs:SendMessage",
-    },
+    "Cooldown": set(),
+    "Kinesis": STREAM | {"sqs:SendMessage"},
+    "Burst": STREAM | {"sqs:SendMessage"},
     "SNSFanout": {"sqs:SendMessage"},
     "URLStream": set(),
     "Nested": {"sqs:SendMessage"},
+    "Latest": {"sqs:SendMessage"},
     "Limit": {"sqs:SendMessage"},
     "Several": {"sqs:SendMessage"},
     "Fenced": {"dynamodb:UpdateItem", "s3:PutObject", "sqs:SendMessage"},
@@ -43,8 +51,8 @@ EXTRA = {
 }
 
 # Programs that have no event source, that invoke a durable function, which sam local
-# does not run, or that need a bank, which the sandbox has not.
-WITHOUT_FUNCTION = {"local", "unittest", "durablestart", "payment"}
+# does not run, or that need a bank or Stripe, which the sandbox has not.
+WITHOUT_FUNCTION = {"unittest", "durablestart", "payment", "stripe"}
 
 errors = []
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -16,13 +15,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
@@ -45,7 +42,8 @@ type stage struct {
 	servers   []*httptest.Server
 	wg        sync.WaitGroup
 
-	loses atomic.Bool // the bank's next answer gets lost
+	loses   atomic.Bool // the bank's next answer gets lost
+	charged sync.Map    // the ids that Stripe has seen
 
 	mu      sync.Mutex
 	log     []string // what the functions printed, and the objects they wrote
@@ -64,7 +62,7 @@ func newStage(ctx context.Context, x example, root, path string, r *report) *sta
 	st.env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, "AWS_ENDPOINT_URL_LAMBDA=" + others.URL, dynamostore.TableVariable + "=locks",
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
-		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "BANK_URL=" + others.URL, "DURABLE_FUNCTION=fulfil:1",
+		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "BANK_URL=" + others.URL, "STRIPE_URL=" + others.URL, "DURABLE_FUNCTION=fulfil:1",
 	}
 	st.client = dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &tables.URL, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -104,47 +102,6 @@ func (st *stage) logged(_ int, text string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.log = append(st.log, text)
-}
-
-// serveS3 logs every object that a function writes, in the form of the
-// functions' log.
-func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
-	server := gofakes3.New(objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		path := r.URL.Path
-		server.ServeHTTP(rw, r)
-		bucket, key, _ := strings.Cut(path[1:], "/")
-		if o, err := objects.GetObject(bucket, key, nil); err == nil && r.Method == http.MethodPut {
-			body, _ := io.ReadAll(o.Contents) // from memory
-			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"path":%q,"body":%q,"fence":%q}`,
-				time.Now().UTC().Format(time.RFC3339Nano), put, path, body, o.Metadata["X-Amz-Meta-Fence"]))
-		}
-	})
-}
-
-// serveOthers answers an asynchronous invocation of another function, and is a
-// bank that takes every payment up to 9,999.99, also twice.
-func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
-	id, asks := strings.CutPrefix(r.URL.Path, "/payments/")
-	var payment struct {
-		ID     string
-		Amount int64
-	}
-	switch {
-	case asks:
-		if !slices.ContainsFunc(st.work(), func(w string) bool { return strings.HasPrefix(w, id+" ") }) {
-			rw.WriteHeader(http.StatusNotFound)
-		}
-	case r.URL.Path != "/payments":
-		rw.WriteHeader(http.StatusAccepted)
-	case json.NewDecoder(r.Body).Decode(&payment) != nil || payment.Amount >= 1_000_000:
-		rw.WriteHeader(http.StatusBadRequest)
-	default:
-		st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"invoice":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, payment.ID, payment.Amount))
-		if st.loses.Swap(false) {
-			panic(http.ErrAbortHandler)
-		}
-	}
 }
 
 // end stops the functions. Their log is complete only then: an answer may

@@ -43,7 +43,10 @@ const (
 		`.json {"key":"holiday 2026/a+b\u0026c é.jpg","size":1024,"sha256":"93366be7d82bc02902080e076bfa8b46d7481895084abbbf0fae381bbffbc287"}`
 )
 
-var examples = []example{
+// examples are all of them.
+var examples = slices.Concat(sources, recipes)
+
+var sources = []example{
 	{
 		name: "s3upload", shows: "each upload is checked once",
 		messages: []string{put}, values: []string{"path", "body"}, want: []string{checked}, answer: ok, held: "HeldError",

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// serveS3 logs every object that a function writes, in the form of the
+// functions' log.
+func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
+	server := gofakes3.New(objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		server.ServeHTTP(rw, r)
+		bucket, key, _ := strings.Cut(path[1:], "/")
+		if o, err := objects.GetObject(bucket, key, nil); err == nil && r.Method == http.MethodPut {
+			body, _ := io.ReadAll(o.Contents) // from memory
+			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"path":%q,"body":%q,"fence":%q}`,
+				time.Now().UTC().Format(time.RFC3339Nano), put, path, body, o.Metadata["X-Amz-Meta-Fence"]))
+		}
+	})
+}
+
+// serveOthers answers an asynchronous invocation of another function, and is a
+// bank that takes every payment up to 9,999.99, also twice. As Stripe, it
+// recognises a repeated request by its id.
+func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
+	id, asks := strings.CutPrefix(r.URL.Path, "/payments/")
+	var payment struct {
+		ID     string
+		Amount int64
+	}
+	switch {
+	case asks:
+		if !slices.ContainsFunc(st.work(), func(w string) bool { return strings.HasPrefix(w, id+" ") }) {
+			rw.WriteHeader(http.StatusNotFound)
+		}
+	case r.URL.Path == "/v1/payment_intents":
+		_, again := st.charged.LoadOrStore(r.Header.Get("Idempotency-Key"), true)
+		if amount, err := strconv.Atoi(r.FormValue("amount")); err != nil || amount < 1 {
+			rw.WriteHeader(http.StatusBadRequest)
+		} else if !again {
+			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"order":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, r.FormValue("metadata[order]"), amount))
+		}
+	case r.URL.Path != "/payments":
+		rw.WriteHeader(http.StatusAccepted)
+	case json.NewDecoder(r.Body).Decode(&payment) != nil || payment.Amount >= 1_000_000:
+		rw.WriteHeader(http.StatusBadRequest)
+	default:
+		st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"invoice":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, payment.ID, payment.Amount))
+		if st.loses.Swap(false) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
