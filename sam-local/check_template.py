@@ -34,11 +34,17 @@ EXTRA = {
     "Debounce": QUEUE,
     "SQSOrders": QUEUE,
     "Transfer": QUEUE | {"dynamodb:UpdateItem"},
+    "Outbox": QUEUE | {"dynamodb:PutItem"},
+    "Bulk": QUEUE,
+    "Throttled": QUEUE | {"sqs:ChangeMessageVisibility", "sqs:SendMessage"},
     "FIFOCustomer": QUEUE,
     "Schedule": {"sqs:SendMessage"},
     "API": set(),
     "Cooldown": set(),
+    "Quote": set(),
+    "Upload": set(),
     "Kinesis": STREAM | {"sqs:SendMessage"},
+    "Poison": STREAM | {"s3:PutObject", "sqs:SendMessage"},
     "Burst": STREAM | {"sqs:SendMessage"},
     "SNSFanout": {"sqs:SendMessage"},
     "URLStream": set(),
@@ -49,6 +55,10 @@ EXTRA = {
     "Fenced": {"dynamodb:UpdateItem", "s3:PutObject", "sqs:SendMessage"},
     "Mutex": set(),
 }
+
+# What a function may do with its own rows of the lock table, if not only
+# dynamodb:UpdateItem.
+LOCKING = {"Bulk": ["dynamodb:UpdateItem", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"]}
 
 # Programs that have no event source, that invoke a durable function, which sam local
 # does not run, or that need a bank or Stripe, which the sandbox has not.
@@ -93,10 +103,10 @@ def check_role(name, function, role):
     own = {"Fn::Sub": function["FunctionName"]["Fn::Sub"] + "/*"}
     need(locks == [{
         "Effect": "Allow",
-        "Action": "dynamodb:UpdateItem",
+        "Action": LOCKING.get(name, "dynamodb:UpdateItem"),
         "Resource": locks[0]["Resource"] if locks else None,
         "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}, "Null": {"dynamodb:LeadingKeys": "false"}},
-    }], f"{name}: must have dynamodb:UpdateItem on its own rows of the lock table, has {locks}")
+    }], f"{name}: must have {LOCKING.get(name, 'dynamodb:UpdateItem')} on its own rows of the lock table, has {locks}")
     others = [s for s in statements if s not in locks]
     actions = {a for s in others for a in as_list(s["Action"])}
     need(actions == EXTRA.get(name), f"{name}: may do {sorted(actions)}, expected {EXTRA.get(name)}")

@@ -1,9 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 )
@@ -83,71 +92,127 @@ func sequence(n int) []string {
 	return edits
 }
 
-var recipes = []example{
-	{
-		name: "cooldown", shows: "at most one link a minute for each customer, 429 meanwhile",
-		messages: []string{"link sent"}, values: []string{"customer"}, want: []string{"jane"}, answer: "status 202", held: "status 429",
-		only: []act{cooledDown("cooldown/jane")},
-		wrong: []delivery{
-			{"no customer", []string{`\"jane\"`, `\"\"`}, "status 400", nil},
-			{"malformed JSON", []string{`{\"customer\": \"jane\"}`, "jane"}, "status 400", nil},
-		},
-		without: []protection{
-			{"HoldAtLeast", []string{"middleware.HoldAtLeast(time.Minute)", "middleware.Remember(time.Minute)"}, cooledDown("cooldown/jane"), "within the minute: want status 429"},
-		},
-	},
-	{
-		name: "burst", shows: "all changes of a customer in a burst are one run, and those during it one more",
-		messages: []string{"index rebuilt"}, values: []string{"customer"}, want: []string{"jane", "omar"}, answer: ok, held: ok, partial: true, locks: 2,
-		only:  []act{delivered, burstAtWork(sequence)},
-		wrong: []delivery{{"a change without customer", []string{"eyJjdXN0b21lciI6ICJvbWFyIn0=", "eyJjdXN0b21lciI6ICIifQ=="}, "back: …8003 …8005", []string{"jane"}}},
-		without: []protection{
-			{"OnlyLatest", []string{"middleware.OnlyLatest(), ", ""}, delivered, "6 pieces of work, want 2"},
-		},
-	},
-	{
-		name: "latest", shows: "one run for all changes that come while another one lasts",
-		messages: []string{"prices published"}, values: []string{"shop"}, want: []string{"berlin"}, answer: ok, held: "HeldError",
-		only:  []act{together, burstAtWork(func(n int) []string { return []string{"1f0e0001", fmt.Sprintf("1f0e1%03d", n)} })},
-		wrong: []delivery{{"no shop", []string{`"berlin"`, `""`}, "NoKeyError", nil}},
-		without: []protection{
-			{"Latest", []string{"middleware.Latest(", "middleware.WithLock("}, burstAtWork(func(n int) []string { return []string{"1f0e0001", fmt.Sprintf("1f0e1%03d", n)} }), "more while at work: want ok, got"},
-		},
-	},
-	{
-		name: "thumbnail", shows: "the newest upload once, and without a lock if the table cannot be reached",
-		messages: []string{"thumbnail made"}, values: []string{"sequencer"}, want: []string{"0055AED6DCD90281E4"}, answer: ok, held: "BatchError",
-		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281E4", "0055AED6DCD90281E6"}, "BatchError", []string{"0055AED6DCD90281E6"}}},
-		special: []act{olderUpload, noTable},
-		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "BatchError", nil}},
-		without: []protection{
-			{"S3LatestRecord", []string{"keyfuncs.S3LatestRecord", "keyfuncs.S3Record"}, olderUpload, "2 pieces of work, want 1"},
-			{"FailOpen", []string{"middleware.FailOpen(), ", ""}, noTable, "0 pieces of work, want 1"},
-			{"Metrics", []string{", emf.Metrics(nil)", "", `"github.com/lambdalock/lambdalock/telemetry/emf"`, ""}, noTable, "no metric says"},
-		},
-	},
-	{
-		name: "stripe", shows: "each order is charged once, by an id that is the same in every try",
-		messages: []string{paid}, values: []string{"order", "amount"}, want: []string{"o-17 4200"}, answer: ok, held: "BatchError", partial: true,
-		others: []delivery{
-			{"the same order in another message", []string{"9e400001", "9e400002"}, "BatchError", nil},
-			{"another order", []string{"9e400001", "9e400003", "o-17", "o-18"}, ok, []string{"o-18 4200"}},
-		},
-		special: []act{killedAtWork("stripe/o-17")},
-		wrong: []delivery{
-			{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil},
-			{"no amount", []string{"4200", "0"}, "BatchError", nil},
-		},
-		without: []protection{
-			{"the order's id", []string{`idFor("charge", lease.Key)`, "fmt.Sprint(lease.Fence)"}, killedAtWork("stripe/o-17"), "2 pieces of work, want 1"},
-			{"Once", []string{"keyfuncs.Once(keyfuncs.ByField(func(o order) string { return o.ID }))", "keyfuncs.ByField(func(o order) string { return o.ID })"}, sentTwice, "2 pieces of work, want 1"},
-		},
-	},
-}
-
 // sentTwice delivers the order in two messages.
 func sentTwice(ctx context.Context, st *stage) {
 	st.expect("the order", st.once(ctx, st.event), st.answer)
 	st.expect("the order, sent twice", st.once(ctx, st.edit("9e400001", "9e400002")), st.answer)
 	st.effects(st.due()...)
+}
+
+// offerStands sends a request again with its JSON written anew, and once more
+// when the offer has expired.
+func offerStands(ctx context.Context, st *stage) {
+	anew := st.edit(`{\"article\": \"pen\", \"quantity\": 7}`, `{\"quantity\":7,\"article\":\"pen\"}`)
+	st.expect("an offer", st.once(ctx, st.event), "status 201")
+	st.expect("with its JSON written anew", st.once(ctx, anew), "status 201")
+	for key := range st.asked {
+		completed, _ := st.dynamo.Item("locks", key)["completed"].(map[string]any)
+		memory, _ := completed["M"].(map[string]any)
+		for event, until := range memory {
+			number, _ := until.(map[string]any)
+			millis, err := strconv.ParseInt(fmt.Sprint(number["N"]), 10, 64)
+			if left := time.Until(time.UnixMilli(millis)).Round(time.Minute); err != nil || left > 15*time.Minute {
+				st.fail("the offer stands for %v, want 15m", left)
+			}
+			st.update(ctx, key, "SET completed = :past", &types.AttributeValueMemberM{
+				Value: map[string]types.AttributeValue{event: &types.AttributeValueMemberN{Value: "1"}},
+			})
+		}
+	}
+	st.expect("when it has expired", st.once(ctx, anew), "status 201")
+	st.effects("pen", "pen")
+}
+
+// soldOut asks twice for what there is not.
+func soldOut(ctx context.Context, st *stage) {
+	for range 2 {
+		st.expect("sold out", st.once(ctx, st.edit(`\"quantity\": 7`, `\"quantity\": 700`)), "status 409")
+	}
+	st.effects("pen")
+}
+
+// fromABrowser sends what a browser does.
+func fromABrowser(ctx context.Context, st *stage) {
+	readable := func(what string, event []byte, want string) {
+		got := st.once(ctx, event)
+		if st.expect(what, got, want); !strings.Contains(string(got[0].Payload), `"Access-Control-Allow-Origin":"https://shop.example.com"`) {
+			st.fail("%s: the page cannot read the answer: %.300s", what, got[0].Payload)
+		}
+	}
+	readable("OPTIONS", st.edit(`"POST"`, `"OPTIONS"`, "idempotency-key", "x-other"), "status 204")
+	readable("the form", st.event, "status 201")
+	readable("the form again, with another boundary", st.edit("WebKitFormBoundaryQ7aPz", "WebKitFormBoundary9xRtB"), "status 201")
+	readable("the form again, with another analytics cookie", st.edit("_ga=GA1.1.17", "_ga=GA1.1.18"), "status 201")
+	readable("another file with its key", st.edit("a cat", "a dog"), "status 422")
+	readable("another session with its key", st.edit("q8w7e6r5", "t4z3u2i1"), "status 422")
+	st.effects(st.due()...)
+}
+
+// savedOnce kills the function when the order may have been saved, and delivers
+// it again.
+func savedOnce(ctx context.Context, st *stage) {
+	st.killed(ctx, "outbox/o-17", 2)
+	st.expect("after its death", st.once(ctx, st.event), st.answer)
+	out, err := st.client.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String("orders")})
+	if st.must("scan the orders", err) && len(out.Items) != 2 {
+		st.fail("%d items, want the order and its message", len(out.Items))
+	}
+}
+
+// largeBatch delivers 2,000 messages, and the same once more. SQS makes batches
+// of up to 10,000, which take a while.
+func largeBatch(ctx context.Context, st *stage) {
+	const size = 2_000
+	var batch struct{ Records []json.RawMessage }
+	st.must("parse the event", json.Unmarshal(st.event, &batch))
+	for n := 1; n < size; n++ {
+		batch.Records = append(batch.Records, bytes.Replace(batch.Records[0], []byte("1c3b0000"), fmt.Appendf(nil, "%08d", n), 1))
+	}
+	event, err := json.Marshal(batch)
+	st.must("make a batch", err)
+	for _, what := range []string{"2,000 messages", "the same once more"} {
+		before := st.dynamo.Requests()
+		st.expect(what, st.once(ctx, event), ok)
+		n := st.dynamo.Requests() - before
+		if st.Printf("%s: %d requests to the lock table", what, n); n > size/4 {
+			st.fail("%s: %d requests to the lock table, want at most %d", what, n, size/4)
+		}
+	}
+	st.end()
+	if n := len(st.work()); n != size {
+		st.fail("%d pieces of work, want %d", n, size)
+	}
+}
+
+// inTurn delivers three shipments to one partner at the same moment, and what
+// comes back of them when the partner may be called again.
+func inTurn(ctx context.Context, st *stage) {
+	event := st.event
+	for turn := 1; event != nil && turn <= 3; turn++ {
+		r := st.invoke(ctx, event)
+		st.Printf("turn %d: %s", turn, label(r))
+		before := event
+		event = rest(event, r)
+		if calls := bytes.Count(before, []byte("messageId")) - bytes.Count(event, []byte("messageId")); calls != 1 {
+			st.fail("turn %d: %d calls, want 1", turn, calls)
+		}
+		st.mu.Lock()
+		back := st.visible
+		st.visible = nil
+		st.mu.Unlock()
+		if len(back) != 3-turn || len(back) > 0 && slices.Max(back) > 60 {
+			st.fail("%d of %d messages come back in a minute, after seconds: %v", len(back), 3-turn, back)
+		}
+		st.expire(ctx, "throttled/acme")
+	}
+	st.effects(st.want...)
+}
+
+// neverAccepted delivers a shipment that the partner can never accept.
+func neverAccepted(ctx context.Context, st *stage) {
+	st.expect("a shipment without order", st.once(ctx, st.edit(`\"order\":1,`, "", `\"order\":2,`, "", `\"order\":3,`, "")), "back: …0002 …0003")
+	if st.dead.Load() != 1 {
+		st.fail("%d messages in the dead-letter queue, want 1", st.dead.Load())
+	}
+	st.effects()
 }

@@ -42,11 +42,13 @@ type stage struct {
 	servers   []*httptest.Server
 	wg        sync.WaitGroup
 
-	loses   atomic.Bool // the bank's next answer gets lost
-	charged sync.Map    // the ids that Stripe has seen
+	loses   atomic.Bool  // the bank's next answer gets lost
+	charged sync.Map     // the ids that Stripe has seen
+	dead    atomic.Int64 // how many messages are in the dead-letter queue
 
 	mu      sync.Mutex
 	log     []string // what the functions printed, and the objects they wrote
+	visible []int    // the visibility timeouts, in seconds, that the function set
 	answers []string // to the event itself, with the promised label
 }
 
@@ -58,22 +60,19 @@ func newStage(ctx context.Context, x example, root, path string, r *report) *sta
 	objects := s3mem.New()
 	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3(objects))
 	others := httptest.NewServer(http.HandlerFunc(st.serveOthers))
-	st.servers = []*httptest.Server{tables, buckets, others}
+	queues := httptest.NewServer(http.HandlerFunc(st.serveSQS))
+	st.servers = []*httptest.Server{tables, buckets, others, queues}
 	st.env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, "AWS_ENDPOINT_URL_LAMBDA=" + others.URL, dynamostore.TableVariable + "=locks",
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
-		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "BANK_URL=" + others.URL, "STRIPE_URL=" + others.URL, "DURABLE_FUNCTION=fulfil:1",
+		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "BANK_URL=" + others.URL, "STRIPE_URL=" + others.URL, "ORDERS_TABLE=orders",
+		"AWS_ENDPOINT_URL_SQS=" + queues.URL, "DEAD_LETTER_QUEUE_URL=" + queues.URL + "/123456789012/dead", "DURABLE_FUNCTION=fulfil:1",
 	}
 	st.client = dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &tables.URL, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	event, err := os.ReadFile(filepath.Join(root, x.name, "event.json"))
-	_, table := st.client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("account"), AttributeType: types.ScalarAttributeTypeS}},
-	})
-	err = errors.Join(err, table, dynamostore.EnsureTable(ctx, st.client, "locks"), objects.CreateBucket("pictures-example"), objects.CreateBucket("archive-example"))
+	err = errors.Join(err, st.createTable(ctx, "accounts", "account"), st.createTable(ctx, "orders", "id"), dynamostore.EnsureTable(ctx, st.client, "locks"), objects.CreateBucket("pictures-example"), objects.CreateBucket("archive-example"))
 	picture := strings.Repeat("picture ", 128)
 	_, object := objects.PutObject("pictures-example", upload, nil, strings.NewReader(picture), int64(len(picture)), nil)
 	for account, balance := range x.balances {
@@ -86,6 +85,16 @@ func newStage(ctx context.Context, x example, root, path string, r *report) *sta
 		st.start(ctx, x.name)
 	}
 	return st
+}
+
+// createTable creates a table with that partition key.
+func (st *stage) createTable(ctx context.Context, name, key string) error {
+	_, err := st.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
+	})
+	return err
 }
 
 // start starts the example as a function with that name.
@@ -119,12 +128,16 @@ func (st *stage) end() {
 
 // expire ends the lease of a lock.
 func (st *stage) expire(ctx context.Context, key string) {
+	st.update(ctx, key, "SET heldUntil = :past", &types.AttributeValueMemberS{Value: "2026-01-01T00:00:00.000000Z"})
+}
+
+// update changes a time in the row of a lock, as if it had passed.
+func (st *stage) update(ctx context.Context, key, expression string, past types.AttributeValue) {
 	_, err := st.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String("locks"), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
-		UpdateExpression:          aws.String("SET heldUntil = :past"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":past": &types.AttributeValueMemberS{Value: "2026-01-01T00:00:00.000000Z"}},
+		UpdateExpression: &expression, ExpressionAttributeValues: map[string]types.AttributeValue{":past": past},
 	})
-	st.must("expire", err)
+	st.must("let time pass", err)
 }
 
 // due returns the work that the event itself should have caused.

@@ -31,7 +31,7 @@ func (x example) playWithout(ctx context.Context, root, bin string, r *report) {
 		x.perform(ctx, root, filepath.Join(bin, x.binary(i)), harmed, p.act)
 		harm := ""
 		for line := range strings.Lines(said.String()) {
-			if text, failed := strings.CutPrefix(line, failure); failed && strings.Contains(text, p.harm) {
+			if text, failed := strings.CutPrefix(line, failure); failed && harm == "" && strings.Contains(text, p.harm) {
 				harm = strings.TrimSpace(text)
 			}
 		}
