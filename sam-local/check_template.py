@@ -60,9 +60,10 @@ EXTRA = {
 # dynamodb:UpdateItem.
 LOCKING = {"Bulk": ["dynamodb:UpdateItem", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"]}
 
-# Programs that have no event source, that invoke a durable function, which sam local
-# does not run, or that need a bank or Stripe, which the sandbox has not.
-WITHOUT_FUNCTION = {"unittest", "durablestart", "payment", "stripe"}
+# Programs that have no event source, that are no functions, that invoke a durable
+# function, which sam local does not run, or that need a bank or Stripe, which the
+# sandbox has not.
+WITHOUT_FUNCTION = {"unittest", "worker", "durablestart", "payment", "stripe"}
 
 errors = []
 
