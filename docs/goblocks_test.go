@@ -37,18 +37,18 @@ var importable = map[string]string{
 	"time":        "time",
 }
 
-// TestGoBlocksCompile compiles every Go block of the README and of this folder
-// with the code of this checkout. A block is a whole file, compiles once its
-// imports are added, or quotes a file that compiles. The overlay puts the
-// blocks into the root module, so that nothing is downloaded that the module
-// does not need anyway.
+// TestGoBlocksCompile compiles every Go block of the README, of this folder and
+// of the recipes with the code of this checkout. A block is a whole file,
+// compiles once its imports are added, or quotes a file that compiles. The
+// overlay puts the blocks into the root module, so that nothing is downloaded
+// that the module does not need anyway.
 func TestGoBlocksCompile(t *testing.T) {
 	t.Parallel()
 	blocks := map[string]string{}
 	var args []string
 	code := repositoryCode(t)
 	for name, text := range documents(t) {
-		if filepath.Dir(name) != "../docs" && name != "../README.md" {
+		if filepath.Dir(name) != "../docs" && !slices.Contains([]string{"../README.md", "../examples/README.md"}, name) {
 			continue
 		}
 		for i, block := range goBlocks(text) {

@@ -3,8 +3,8 @@
 // without a message, no message without an order, and none of them twice,
 // although each message gets an id of its own.
 //
-// What sends the messages is another function: on a stream of ORDERS_TABLE, with
-// a filter for new messages, wrapped with EachDynamoDBRecord.
+// What sends the messages is another function: on a stream of ORDERS_TABLE,
+// with a filter for new messages, wrapped with EachDynamoDBRecord.
 //
 // Event source: an SQS standard queue with ReportBatchItemFailures on the event
 // source mapping, a visibility timeout of six times the function's timeout, and

@@ -3,9 +3,9 @@
 // twice does no harm, and to make none does: so if the lock table cannot be
 // reached, the handler runs without a lock. Metrics tell how often that was.
 //
-// Event source: an S3 notification with s3:ObjectCreated:* and a filter, so that
-// the function's own results do not invoke it again. Add a failure destination
-// to the function. Alarm on the metric Unlocked.
+// Event source: an S3 notification with s3:ObjectCreated:* and a filter, so
+// that the function's own results do not invoke it again. Add a failure
+// destination to the function, and an alarm on the metric Unlocked.
 package main
 
 import (

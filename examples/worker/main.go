@@ -1,10 +1,10 @@
-// worker is no Lambda function but a Go program that runs on several hosts, such
-// as an ECS service or a machine with cron. Each of them asks once a minute
-// whether the nightly report is due; one of them builds it. If that host dies,
-// another one builds the report when the lease has ended, after 30 s at the
-// latest. If it is stopped (SIGTERM), another one takes over at once.
+// worker is a Go program that runs on several hosts, outside Lambda: an ECS
+// service, or machines with cron. Each of them asks once a minute whether the
+// nightly report is due, and one of them builds it. If that host dies, another
+// one builds the report when the lease has ended, after 30 s at the latest. If
+// it is stopped (SIGTERM), it releases the lock, and another one takes over.
 //
-// It needs the lock table in LOCK_TABLE_NAME, and the permissions of a function.
+// It needs the lock table in LOCK_TABLE_NAME, and the permission of a function.
 // ASK_EVERY changes the minute. ECS sends SIGTERM and after 30 s SIGKILL:
 // https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html
 package main
@@ -30,7 +30,7 @@ func main() {
 	defer stop()
 	every, err := time.ParseDuration(cmp.Or(os.Getenv("ASK_EVERY"), "1m"))
 	if err != nil || every <= 0 {
-		log.Fatalf("worker: ASK_EVERY is no duration: %v", err)
+		log.Fatal("worker: set ASK_EVERY to a duration such as 1m")
 	}
 	store, err := dynamostore.Open(ctx, "")
 	if err != nil {

@@ -101,6 +101,12 @@ var sources = []example{
 			{"no Idempotency-Key", []string{"idempotency-key", "x-other"}, "status 400", nil},
 			{"malformed body in base64", []string{`{\"order\": 9007199254740993}`, "b3JkZXI=", `"isBase64Encoded": false`, `"isBase64Encoded": true`}, "status 400", nil},
 		},
+		without: []protection{
+			{"the lock", []string{
+				"middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], handle)", "handle",
+				`"github.com/lambdalock/lambdalock/keyfuncs"`, "", `"github.com/lambdalock/lambdalock/middleware"`, "",
+			}, together, "5 pieces of work, want 1"},
+		},
 	},
 	{
 		name: "kinesis", shows: "each reading once, in order",
@@ -233,5 +239,10 @@ var sources = []example{
 		name: "unittest", shows: "one receipt for each order",
 		messages: []string{"receipt sent"}, values: []string{"order"}, want: []string{"17"}, answer: ok, held: "HeldError",
 		wrong: []delivery{{"no customer", []string{`"jane"`, `""`}, "errorString", nil}},
+		without: []protection{
+			{"the event's id", []string{
+				"middleware.RecordKey[receipt](keyfuncs.EventBridgeEvent)", "keyfuncs.ByField(func(receipt) string { return rand.Text() })", `"errors"`, `"crypto/rand"; "errors"`,
+			}, together, "5 pieces of work, want 1"},
+		},
 	},
 }
