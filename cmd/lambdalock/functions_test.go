@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -57,8 +58,11 @@ var functions = map[string]func(){
 	},
 	"waiting":  waiting,
 	"messages": func() { lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, message)) },
-	"records":  func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, streamRecord)) },
-	"answers":  func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
+	"visibility": func() {
+		lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, visibility))
+	},
+	"records": func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, streamRecord)) },
+	"answers": func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
 	"payments": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Observe(markHeld)))
 	},
@@ -276,4 +280,23 @@ func file(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// visibility fails at the first receive of a message, and says when it wants it
+// back: at once, or never if the body says so.
+func visibility(ctx context.Context, m events.SQSMessage) error {
+	if m.Attributes["ApproximateReceiveCount"] != "1" {
+		return nil
+	}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return err
+	}
+	client, url := sqs.NewFromConfig(cfg), aws.String("https://sqs.eu-west-1.amazonaws.com/1/orders")
+	if m.Body == "never" {
+		_, err = client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: &m.ReceiptHandle})
+	} else {
+		_, err = client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: &m.ReceiptHandle})
+	}
+	return errors.Join(errors.New("not at the first receive"), err)
 }

@@ -129,3 +129,22 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 }
+
+// TestFunctionAsksSQS: a function brings a message back at once whose queue has
+// a visibility timeout of an hour, or deletes it although it failed.
+func TestFunctionAsksSQS(t *testing.T) {
+	t.Parallel()
+	for body, c := range map[string]struct {
+		status int
+		want   string
+	}{
+		"at once": {0, "messages delivered 2   ran 1"},
+		"never":   {1, "messages delivered 1   ran 0"},
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			m := file(t, "message.json", `{"messageId":"m","receiptHandle":"h","body":"`+body+`","eventSource":"aws:sqs","attributes":{"ApproximateReceiveCount":"1"}}`)
+			invoked(t, "visibility", "--source", "sqs", "--scale", "1", "--timeout", "10m", m).Expect(t, c.status, c.want)
+		})
+	}
+}

@@ -22,6 +22,7 @@ type record struct {
 	body  map[string]json.RawMessage
 	size  int // of the body, in bytes
 
+	handle   string  // of its last receive, by which the function names it to SQS
 	received int     // so often before this delivery, as the source counts
 	copies   int     // how often it will come again although it was completed
 	givenUp  bool    // by a stream
@@ -117,13 +118,15 @@ func (r *record) delivered() map[string]json.RawMessage {
 	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
 	n, err := strconv.Atoi(attributes[count])
 	if r.received == 0 || err != nil {
+		_ = json.Unmarshal(r.body[handle], &r.handle) // some events have none
 		return r.body
 	}
 	attributes[count] = strconv.Itoa(n + r.received)
 	body := maps.Clone(r.body)
 	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
 	if body[handle] != nil {
-		body[handle], _ = json.Marshal(rand.Text())
+		r.handle = rand.Text()
+		body[handle], _ = json.Marshal(r.handle)
 	}
 	return body
 }

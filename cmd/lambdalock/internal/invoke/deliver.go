@@ -28,6 +28,7 @@ type deliverer struct {
 	platform platform
 	table    *localtable.Table
 	report   *report
+	sqs      *sqsAPI // nil: the function asks the SQS of an account
 }
 
 // source delivers what it holds, and delivers it again as AWS does, until it is

@@ -67,7 +67,7 @@ Without --source, each file is a batch or an event of its own; messages and reco
 
 --scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here, unless other records of its delivery failed for another reason: such a delivery counts.
 
-Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. Its other tables, such as those of a handler with Transact, are created with --table and --items; tell it their names with its own variables. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.
+Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. Its other tables, such as those of a handler with Transact, are created with --table and --items; tell it their names with its own variables. SQS answers it, too: ChangeMessageVisibility says when a message comes back (such a wait is not shortened), DeleteMessage that it does not, and what SendMessage sends is counted (AWS_ENDPOINT_URL_SQS, if that is not set). With it, the function gets the Region, endpoint and credentials that create-table would use, and there is no SQS but that of the account. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.
 
 Examples:
   lambdalock invoke ./bootstrap event.json                                 # one event, once
@@ -100,15 +100,24 @@ func (c *Command) Run(ctx context.Context) error {
 	if err := c.createTables(ctx, table); err != nil {
 		return err
 	}
+	var queues *sqsAPI
+	env := table.Env
+	if table.URL != "" {
+		if queues, err = startSQS(); err != nil {
+			return err
+		}
+		defer queues.close(os.Stdout)
+		env = append(env, queues.env()...)
+	}
 	platform, err := locallambda.Start(ctx, locallambda.Config{
-		Command: []string{c.Bootstrap}, Env: table.Env, Credentials: table.Credentials,
+		Command: []string{c.Bootstrap}, Env: env, Credentials: table.Credentials,
 		Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout, Tenant: c.Tenant,
 	})
 	if err != nil {
 		return console.ExplainStart(c.Bootstrap, err)
 	}
 	defer func() { _ = platform.Close() }()
-	d := &deliverer{Command: c, platform: platform, table: table, report: newReport(os.Stdout, events, table.URL != "")}
+	d := &deliverer{Command: c, platform: platform, table: table, report: newReport(os.Stdout, events, table.URL != ""), sqs: queues}
 	d.all(ctx, d.sources(events))
 	if err := d.report.draw(os.Stdout, page, c); err != nil {
 		return err

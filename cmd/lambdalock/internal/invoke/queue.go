@@ -118,7 +118,7 @@ func (q *queue) receive(now time.Time) *received {
 		batch.messages = append(batch.messages, group[:n]...)
 		p := group[0].Value.pacing
 		if p.due = p.wait.Due(now); p.wait != nil {
-			q.report.waited(p.ended, now, q.visibility())
+			q.report.waited(p.ended, now, p.real)
 		}
 	}
 	if len(batch.messages) == 0 {
@@ -168,7 +168,10 @@ func (q *queue) settle(b *received) {
 		}
 	}
 	for p, messages := range stay {
-		if counts(p) {
+		if at, ok := q.sqs.comesBack(messages[0].Value); ok { // not cut short, because leases are not
+			p.wait, p.real = eventsource.NewWait(max(0, at.Sub(now)), 1, now), at.Sub(now)
+		} else if counts(p) {
+			p.real = q.visibility()
 			p.wait = eventsource.NewWait(max(0, q.visibility()-now.Sub(v.result.Started)), q.Scale, now)
 		}
 		p.ended = now
@@ -182,7 +185,7 @@ func (q *queue) settle(b *received) {
 // stays reports whether a message stays in the queue after a delivery.
 func (q *queue) stays(m entry, v *delivery, counts bool) bool {
 	failed := slices.Contains(v.again(counts), m.Value)
-	if !failed && m.Value.copies == 0 {
+	if !failed && m.Value.copies == 0 || q.sqs.isDeleted(m.Value) {
 		return false
 	}
 	if !failed {

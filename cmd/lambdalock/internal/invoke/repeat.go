@@ -12,6 +12,7 @@ import (
 type pacing struct {
 	wait  *eventsource.Wait // the last one; nil: there was none
 	due   bool              // that was over when the messages were received
+	real  time.Duration     // how long SQS would have let them wait
 	ended time.Time         // when the last delivery did
 }
 
