@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,10 +26,20 @@ func Main(m *testing.M, command func()) {
 	os.Exit(m.Run())
 }
 
-// Result is what a run of the command has printed, and its exit status.
+// Result is what a run of the command has printed, and its status as a shell
+// reports it.
 type Result struct {
 	Stdout, Stderr string
 	Status         int
+	Signaled       bool // a signal ended it
+}
+
+func newResult(stdout, stderr string, state *os.ProcessState) Result {
+	r := Result{stdout, stderr, state.ExitCode(), false}
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		r.Status, r.Signaled = 128+int(w.Signal()), true
+	}
+	return r
 }
 
 func (r Result) String() string { return r.Stdout + r.Stderr }
@@ -64,7 +75,7 @@ func Execute(t *testing.T, c *exec.Cmd) Result {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return Result{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
+	return newResult(stdout.String(), stderr.String(), c.ProcessState)
 }
 
 // Run runs the command.

@@ -91,7 +91,7 @@ func (p *Process) End(status int, within ...string) Result {
 	p.t.Helper()
 	rest, _ := io.ReadAll(p.stdout) // to its end
 	_ = p.Cmd.Wait()                // the status says how
-	r := Result{string(rest), p.stderr.String(), p.Cmd.ProcessState.ExitCode()}
+	r := newResult(string(rest), p.stderr.String(), p.Cmd.ProcessState)
 	r.Expect(p.t, status, within...)
 	return r
 }

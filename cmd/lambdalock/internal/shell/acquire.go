@@ -46,6 +46,7 @@ func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, er
 				if err == nil {
 					_ = lk.Release() // otherwise it ends with its lease
 				}
+				r.signaled = true
 				return nil, console.ExitStatus(statusSignal + signalNumber(s))
 			case leaves, informs, continues, ignores:
 			}

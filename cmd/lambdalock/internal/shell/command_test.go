@@ -33,6 +33,7 @@ func TestExecStatus(t *testing.T) {
 		"failure":          {[]string{"--key", "k", "--", "sh", "-c", "exit 7"}, 7, ""},
 		"killed":           {[]string{"--key", "k", "--", "sh", "-c", "kill -9 $$"}, 137, ""},
 		"terminated":       {[]string{"--key", "k", "--", "sh", "-c", "kill -TERM $$"}, 143, ""},
+		"like a signal":    {[]string{"--key", "k", "--", "sh", "-c", "exit 143"}, 143, ""},
 		"not found":        {[]string{"--key", "k", "--", "no-such-command"}, 127, "no-such-command: there is no such command"},
 		"shell syntax":     {[]string{"--key", "k", "--", "echo a && echo b"}, 127, "echo a && echo b: there is no such command; for shell syntax: sh -c"},
 		"no such file":     {[]string{"--key", "k", "--", "/nowhere/x"}, 127, "/nowhere/x: there is no such command"},
@@ -68,6 +69,9 @@ func TestExecStatus(t *testing.T) {
 				wantLines(t, r.Stderr, 1)
 			} else if r.Stderr != "" {
 				t.Errorf("it said %q", r.Stderr)
+			}
+			if signaled := name == "killed" || name == "terminated"; r.Signaled != signaled {
+				t.Errorf("ended by a signal: %v, want %v", r.Signaled, signaled)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ Where there is a terminal the command stays in the process group of lambdalock, 
 
 If lambdalock is killed with -9, the command is killed with its process group, if that is its own, and on Linux with everything that has LAMBDALOCK_RUN in its environment. That does not reach what left the group with an empty environment. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. What other programs start on behalf of the command (at, systemd-run, docker run) is not ended.
 
-The status is that of the command, 128 plus the number of the signal that ended it, or
+The status is that of the command. If a signal ends the command, or the wait, lambdalock ends by the same signal: to a shell, the status is 128 plus its number. Otherwise it is
   1    somebody else holds the name (--conflict-exit-code)
   64   a flag, the store's URL or the environment is wrong
   69   the store does not answer or refuses the request
@@ -114,8 +114,10 @@ func (c *Exec) Run() error {
 	r := &guardedRun{Exec: c, wall: wallClock, speaker: newSpeaker()}
 	err := r.run()
 	r.finish(r.signals)
-	if err == console.ExitStatus(statusInterrupted) && inForeground() {
-		endInterrupted()
+	var status console.ExitStatus
+	_ = errors.As(err, &status) // it always is one
+	if r.signaled || int(status) == statusInterrupted && inForeground() {
+		dieOf(int(status) - statusSignal)
 	}
 	return err
 }
@@ -198,7 +200,8 @@ type guardedRun struct {
 	signals <-chan os.Signal
 	wall    func() time.Time // the wall clock, without the monotonic one
 
-	skipped bool // an earlier run counts as done, and that was said
+	skipped  bool // an earlier run counts as done, and that was said
+	signaled bool // a signal ended the command, or the wait for the lock
 
 	mu       sync.Mutex
 	storeErr error // of the last renewal, if it failed
@@ -272,7 +275,8 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
 		return console.ExitStatus(statusLost)
 	}
-	return r.end(lk, console.ExitStatus(child.status()), child.signaled())
+	r.signaled = child.signaled()
+	return r.end(lk, console.ExitStatus(child.status()))
 }
 
 // process describes the process of the command.

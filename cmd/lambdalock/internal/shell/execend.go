@@ -10,13 +10,13 @@ import (
 
 // end releases the lock, or completes the event, and returns the status. The
 // command's stays even if that fails, unless another one is asked for: the work
-// was done, or was not. signaled is whether a signal ended the command.
-func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus, signaled bool) console.ExitStatus {
+// was done, or was not.
+func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitStatus {
 	if r.Event != nil && status == 0 {
 		return r.complete(lk)
 	}
 	release := lk.Release
-	if signaled {
+	if r.signaled {
 		release = lk.Interrupt // it did not say how far it had come
 	}
 	switch err := release(); {

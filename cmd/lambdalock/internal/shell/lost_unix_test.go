@@ -32,7 +32,7 @@ func TestExecKilled(t *testing.T) { // F19
 	p.Signal(syscall.SIGUSR1)
 	p.WantLine("caught") // so lambdalock watches the command, and its guard is there
 	p.Signal(syscall.SIGKILL)
-	p.End(-1)
+	p.End(137)
 	wantGone(t, pid)
 	wantGone(t, started)
 	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").Expect(t, 1, "is held by sh on ")

@@ -66,7 +66,7 @@ func (c *child) reap() {}
 
 func inForeground() bool { return false }
 
-func endInterrupted() {}
+func dieOf(int) {}
 
 const runVariable = "LAMBDALOCK_RUN"
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -52,12 +52,14 @@ func prepareProcess(cmd *exec.Cmd) bool {
 	return cmd.SysProcAttr.Setpgid
 }
 
-// endInterrupted ends this process by SIGINT. Only that, and no exit status,
-// tells a shell to end the loop or the script too.
-func endInterrupted() {
-	signal.Reset(syscall.SIGINT)
-	_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
-	time.Sleep(time.Second) // until it arrives; process 1 of a container never gets it
+// dieOf ends this process by the signal that ended the command. No exit status
+// tells a shell to end the loop or the script too, and a service manager that a
+// service was stopped. Go's runtime keeps handlers of its own for most signals,
+// which only exec(2) resets. It returns where there is no shell.
+func dieOf(signal int) {
+	// Process 1 of a container survives. The core, if any, is that of the command.
+	const script = `ulimit -c 0; kill -"$1" $$; exit "$((128 + $1))"`
+	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script, "sh", strconv.Itoa(signal)}, nil)
 }
 
 // takes reports whether a signal has to be passed on. In the foreground, the

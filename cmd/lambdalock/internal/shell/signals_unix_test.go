@@ -48,7 +48,9 @@ func TestExecSignals(t *testing.T) {
 			p := begin(t, prepare(t, table.Env, "exec", "--key", name, "--", "sh", "-c", "echo ready; exec sleep 600"))
 			p.WantLine("ready")
 			p.Signal(s)
-			p.End(128 + int(s))
+			if r := p.End(128 + int(s)); !r.Signaled {
+				t.Error("a shell does not learn of the signal")
+			}
 			hold(t, table, lock.Key{Name: name}) // it was released
 		})
 	}
@@ -90,8 +92,8 @@ func TestExecWaitInterrupted(t *testing.T) {
 			<-waiting
 			<-waiting // the first one was refused
 			p.Signal(s)
-			if r := p.End(128 + int(s)); r.Stdout != "" {
-				t.Errorf("the command ran: %q", r.Stdout)
+			if r := p.End(128 + int(s)); r.Stdout != "" || !r.Signaled {
+				t.Errorf("the command ran, or no signal ended lambdalock: %+v", r)
 			}
 			expect.Must(t, lk.Release())
 			hold(t, table, lock.Key{Name: "k"})
