@@ -65,12 +65,19 @@ func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		lk, err := locker.Acquire(ctx, r.key())
+		lk, err := r.take(ctx, locker)
 		if !r.again(ctx, err, end, try) {
 			r.warnOfNamesake(ctx, store, err)
 			return lk, err
 		}
 	}
+}
+
+func (r *guardedRun) take(ctx context.Context, locker *lock.Locker) (*lock.Lock, error) {
+	if r.Limit > 1 {
+		return locker.AcquireOneOf(ctx, r.Key, r.Limit)
+	}
+	return locker.Acquire(ctx, r.key())
 }
 
 // again reports whether to repeat an acquisition, after a pause. Package lock
@@ -87,7 +94,7 @@ func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try in
 		if r.Wait < forever {
 			until = inspect.Stamp(end)
 		}
-		r.say("%s; trying again until %s", console.Plain(err), until)
+		r.tell("%s; trying again until %s", console.Plain(err), until)
 	}
 	pause := min(firstRetry<<min(try, 4), longestRetry)
 	select {
@@ -112,11 +119,13 @@ func (r *guardedRun) refused(err error) error {
 		return r.fail(statusUnknown, "%q: the run for the event %q that began at %s by %s was interrupted, so the command does not run: find out whether its work was done, and use lambdalock complete or lambdalock forget",
 			r.Key, *r.Event, inspect.Stamp(interrupted.Since), interrupted.Holder)
 	case errors.As(err, &held):
-		return r.fail(r.ConflictExitCode, "%s", describeHeld(held))
+		r.tell("%s", describeHeld(held))
+		return console.ExitStatus(r.ConflictExitCode)
 	case errors.Is(err, lock.ErrCompleted) && r.skipped:
 		return console.ExitStatus(0)
 	case errors.Is(err, lock.ErrCompleted):
-		return r.fail(0, "%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
+		r.tell("%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
+		return console.ExitStatus(0)
 	case errors.As(err, &config), errors.As(err, &key):
 		return r.fail(console.StatusUsage, "%s", console.Plain(err))
 	case errors.Is(err, lock.ErrLost):
@@ -132,6 +141,9 @@ func describeHeld(e *lock.HeldError) string {
 	}
 	if e.Duplicate {
 		what = " (for the same event)"
+	}
+	if e.Limit > 1 {
+		holder = fmt.Sprintf("%d commands, one of them %s", e.Limit, holder)
 	}
 	if !e.Until.IsZero() {
 		until = " until " + inspect.Stamp(e.Until)

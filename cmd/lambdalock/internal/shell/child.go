@@ -218,7 +218,7 @@ func (w *watch) guardEnded() {
 		return
 	}
 	if w.replaceGuard() == nil {
-		w.say("the guard has ended, which ends what the command started if lambdalock is killed; another one was started")
+		w.tell("the guard has ended, which ends what the command started if lambdalock is killed; another one was started")
 	}
 }
 

@@ -51,7 +51,7 @@ func runUntil(t *testing.T) (*guardedRun, *lock.Lock) {
 	locker := expect.Value(lock.New(memstore.New(), nil))(t)
 	lk := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: "k"}))(t)
 	wall := func() time.Time { return lk.Lease().Until }
-	return &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: wall, speaker: newSpeaker()}, lk
+	return &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: wall, speaker: newSpeaker(false)}, lk
 }
 
 // TestWhyLost: there is always a cause, even if no renewal has failed yet.

@@ -34,6 +34,12 @@ func TestExecStatus(t *testing.T) {
 		"killed":           {[]string{"--key", "k", "--", "sh", "-c", "kill -9 $$"}, 137, ""},
 		"terminated":       {[]string{"--key", "k", "--", "sh", "-c", "kill -TERM $$"}, 143, ""},
 		"like a signal":    {[]string{"--key", "k", "--", "sh", "-c", "exit 143"}, 143, ""},
+		"short flags":      {[]string{"-qnk", "k", "-E", "9", "--", "true"}, 0, ""},
+		"seconds":          {[]string{"-w0.5", "-k", "k", "--", "true"}, 0, ""},
+		"limit":            {[]string{"--key", "k", "--limit", "3", "--", "true"}, 0, ""},
+		"no limit":         {[]string{"--key", "k", "--limit", "0", "--", "true"}, 64, "--limit 0: 1 to 100"},
+		"high limit":       {[]string{"--key", "k", "--limit", "101", "--", "true"}, 64, "--limit 101: 1 to 100"},
+		"limited event":    {[]string{"--key", "k", "--limit", "2", "--event", "e", "--", "true"}, 64, "--limit and --event exclude each other"},
 		"not found":        {[]string{"--key", "k", "--", "no-such-command"}, 127, "no-such-command: there is no such command"},
 		"shell syntax":     {[]string{"--key", "k", "--", "echo a && echo b"}, 127, "echo a && echo b: there is no such command; for shell syntax: sh -c"},
 		"no such file":     {[]string{"--key", "k", "--", "/nowhere/x"}, 127, "/nowhere/x: there is no such command"},
@@ -50,6 +56,7 @@ func TestExecStatus(t *testing.T) {
 		"long holder":      {[]string{"--key", "k", "--holder", strings.Repeat("h", 257), "--", "true"}, 64, "--holder: 257 bytes, at most 256"},
 		"unsure status":    {[]string{"--key", "k", "--unsure-exit-code", "256", "--", "true"}, 64, "--unsure-exit-code 256"},
 		"negative wait":    {[]string{"--key", "k", "--wait=-1s", "--", "true"}, 64, "--wait -1s"},
+		"two waits":        {[]string{"-k", "k", "-nw", "5", "--", "true"}, 64, "--nonblock and --wait exclude each other"},
 		"short memory":     {[]string{"--key", "k", "--remember", "1ms", "--", "true"}, 64, "--remember 1ms"},
 		"long memory":      {[]string{"--key", "k", "--remember", "10000h", "--", "true"}, 64, "366"},
 		"strange status":   {[]string{"--key", "k", "--conflict-exit-code", "256", "--", "true"}, 64, "--conflict-exit-code 256"},
@@ -83,7 +90,7 @@ func TestExecUsage(t *testing.T) {
 		"no key":       {"exec", "--", "true"},
 		"no command":   {"exec", "--key", "k"},
 		"unknown flag": {"exec", "--key", "k", "--nothing", "--", "true"},
-		"no duration":  {"exec", "--key", "k", "--wait", "3", "--", "true"},
+		"no duration":  {"exec", "--key", "k", "--wait", "3x", "--", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +108,7 @@ func TestExecHeld(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	lk := hold(t, table, lock.Key{Name: "main:hello", Event: "e1"})
-	until := lk.Lease().Until.Local().Format(time.RFC3339)
+	until := lk.Lease().Until.UTC().Format(time.RFC3339)
 	for name, c := range map[string]struct {
 		args   []string
 		status int
@@ -115,7 +122,7 @@ func TestExecHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append(append([]string{"exec", "--key", "main:hello"}, c.args...), "--", "echo", "ran")
-			r := command(t, table.Env, args...)
+			r := command(t, append(table.Env, "TZ=Asia/Tokyo"), args...) // times are in UTC
 			r.Expect(t, c.status, c.want)
 			wantLines(t, r.Stderr, 1)
 			if r.Stdout != "" {

@@ -29,15 +29,18 @@ import (
 // Exec runs a command under a lock. It never runs one without it.
 type Exec struct {
 	console.StoreFlags
-	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
-	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
+	Key              string        `required:"" short:"k" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
+	Wait             time.Duration `type:"wait" short:"w" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, seconds, or forever (not at all)."`
+	Nonblock         bool          `short:"n" help:"Do not wait: the default, as flock spells it."`
+	Quiet            bool          `short:"q" help:"Print errors and warnings only, and nothing if the name is held or the event has succeeded before: the status says so."`
+	Limit            int           `default:"1" placeholder:"N" help:"How many commands may run for a name at the same time (${default}). Give the same in all of them; not with --event."`
 	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
 	HoldAtLeast      time.Duration `default:"0" help:"How long the name stays held at least, whatever becomes of the command, so that hosts whose clocks differ run a job once; less than the time between two runs (${default}). If this process dies, it is as long as --lease."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
 	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
 	OnInterrupted    string        `enum:"run,skip,fail" default:"run" help:"What to do if an earlier run for this event was interrupted, so that nobody knows whether it was done: run, skip (it counts as done) or fail (status 76) (${default})."`
 	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
-	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
+	ConflictExitCode int           `short:"E" default:"1" help:"The status if somebody else holds the name (${default})."`
 	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
 	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
 
@@ -63,18 +66,22 @@ const (
 	forever = 100 * 366 * 24 * time.Hour
 )
 
-// DecodeWait takes a duration, or the word forever.
+// DecodeWait takes a duration, a number of seconds as sleep, timeout and flock
+// do, or the word forever.
 func DecodeWait(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 		return err
 	}
 	wait, err := time.ParseDuration(text)
+	if err != nil {
+		wait, err = time.ParseDuration(text + "s")
+	}
 	if text == "forever" {
 		wait, err = forever, nil
 	}
 	if err != nil {
-		return fmt.Errorf("%q is neither a duration, such as 90s or 5m, nor forever", text)
+		return fmt.Errorf("%q is neither a duration, such as 90s or 5m, nor a number of seconds, nor forever", text)
 	}
 	target.SetInt(int64(wait))
 	return nil
@@ -82,7 +89,7 @@ func DecodeWait(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // Help returns what --help adds.
 func (c *Exec) Help() string {
-	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
+	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long. With --limit, each of the places has fences of its own.
 
 If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command and everything that it started get SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. On Linux that is everything, whatever group, session or parent it has; elsewhere it is the command's process group, and those whose parents still run. Signals are passed on: INT, TERM, HUP, QUIT, ABRT, ALRM and XCPU to everything that the command started, and if one of them ends the command, that is ended too before the lock is released; USR1, USR2, WINCH, real-time and other signals to the command and its process group. TSTP, TTIN and TTOU stop all of that, and CONT continues it. As process 1 of a container it removes processes that have ended.
 
@@ -98,7 +105,7 @@ The status is that of the command. If a signal ends the command, or the wait, la
   76   an earlier run for the event was interrupted (--on-interrupted fail)
   126  the command cannot be executed
   127  there is no such command
-The command did not run if the status is 1, 64, 69, 76, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+The command did not run if the status is 1, 64, 69, 76, 126 or 127 and a line begins with "lambdalock: ". With --quiet no line says so if it is 1. An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
 
 With --on-interrupted skip or fail, a command runs at most once for an event unless it ends with a status of its own: if lambdalock or the machine dies, the lease is lost, or a signal ends the command, nobody knows whether the work was done. lambdalock complete and forget decide. Give it to every run for the event.
 
@@ -111,7 +118,7 @@ Examples:
 
 // Run runs the command, and returns its status as a [console.ExitStatus].
 func (c *Exec) Run() error {
-	r := &guardedRun{Exec: c, wall: wallClock, speaker: newSpeaker()}
+	r := &guardedRun{Exec: c, wall: wallClock, speaker: newSpeaker(c.Quiet)}
 	err := r.run()
 	r.finish(r.signals)
 	var status console.ExitStatus
@@ -160,12 +167,18 @@ func (c *Exec) check() error {
 		return errors.New("--event is empty: give the event's identity, or leave it out; if it came from a variable, that is not set")
 	case c.Event == nil && c.OnInterrupted != onInterruptedRun:
 		return fmt.Errorf("--on-interrupted %s needs --event: without one there are no runs for the same event", c.OnInterrupted)
+	case c.Limit < 1 || c.Limit > lock.MaxLimit:
+		return fmt.Errorf("--limit %d: 1 to %d", c.Limit, lock.MaxLimit)
+	case c.Limit > 1 && c.Event != nil:
+		return errors.New("--limit and --event exclude each other: another run for the same event would only take another of the places")
 	case c.Lease < shortest:
 		return fmt.Errorf("--lease %v: at least %v, because the command must end 2s before the lease does", c.Lease, shortest)
 	case c.Lease > longestLease:
 		return fmt.Errorf("--lease %v: at most %v, because nobody gets the name for so long if this machine dies; a lease is renewed while the command runs", c.Lease, longestLease)
 	case c.Wait < 0:
 		return fmt.Errorf("--wait %v: zero or more", c.Wait)
+	case c.Nonblock && c.Wait > 0:
+		return errors.New("--nonblock and --wait exclude each other")
 	case c.HoldAtLeast < 0:
 		return fmt.Errorf("--hold-at-least %v: zero or more", c.HoldAtLeast)
 	case c.Remember < time.Second:
@@ -233,7 +246,7 @@ func (r *guardedRun) decideInterrupted() func(context.Context, *lock.Interrupted
 	case "skip":
 		return func(ctx context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
 			r.skipped = true
-			r.say("%q: the run for the event %q that began at %s by %s was interrupted, and counts as done", r.Key, *r.Event, inspect.Stamp(i.Since), i.Holder)
+			r.tell("%q: the run for the event %q that began at %s by %s was interrupted, and counts as done", r.Key, *r.Event, inspect.Stamp(i.Since), i.Holder)
 			return lock.SkipInterrupted(ctx, i)
 		}
 	case "fail":
@@ -247,7 +260,7 @@ func (r *guardedRun) decideInterrupted() func(context.Context, *lock.Interrupted
 func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
 	switch o.Outcome {
 	case lock.OutcomeTakenOver:
-		r.say("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
+		r.tell("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
 	case lock.OutcomeStoreFailed, lock.OutcomeRenewed:
 		r.mu.Lock()
 		defer r.mu.Unlock()

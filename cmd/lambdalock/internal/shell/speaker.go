@@ -15,6 +15,7 @@ const unread = 64
 // keep a command from being ended.
 type speaker struct {
 	lines chan line
+	quiet bool
 }
 
 // line is one to print, or asks to be told when those before it were printed.
@@ -23,8 +24,8 @@ type line struct {
 	printed chan struct{}
 }
 
-func newSpeaker() speaker {
-	s := speaker{make(chan line, unread)}
+func newSpeaker(quiet bool) speaker {
+	s := speaker{make(chan line, unread), quiet}
 	go func() {
 		for l := range s.lines {
 			if l.printed != nil {
@@ -35,6 +36,13 @@ func newSpeaker() speaker {
 		}
 	}()
 	return s
+}
+
+// tell says what is neither an error nor a warning, unless --quiet is given.
+func (s speaker) tell(format string, args ...any) {
+	if !s.quiet {
+		s.say(format, args...)
+	}
 }
 
 func (s speaker) say(format string, args ...any) {
