@@ -20,23 +20,36 @@ type ExitStatus int
 
 func (s ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
+// Rest is what follows the first arguments of exec, all of it for the command
+// that it runs. Kong's time grows with the square of their number.
+type Rest []string
+
+// mostFlags is how many arguments of exec are before Rest, and more than all of
+// its flags.
+const mostFlags = 100
+
 // Run runs the command that the arguments of the process name, and reports its
 // error. It ends the process unless the command succeeds.
 func Run(commands any, options ...kong.Option) {
 	var ctx context.Context // of a command that asks for one; exec passes signals on
+	args, rest := os.Args[1:], Rest(nil)
+	if len(args) > mostFlags && args[0] == "exec" {
+		args, rest = args[:mostFlags], args[mostFlags:]
+	}
 	parser := kong.Must(commands, append([]kong.Option{
 		kong.Name("lambdalock"),
 		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
 		kong.ShortUsageOnError(),
 		kong.Exit(exit),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
+		kong.Bind(rest),
 		kong.Vars{"storeForms": storeurl.Forms},
 		kong.BindSingletonProvider(func() context.Context {
 			ctx = untilInterrupted()
 			return ctx
 		}),
 	}, options...)...)
-	app, err := parser.Parse(os.Args[1:])
+	app, err := parser.Parse(args)
 	if err != nil {
 		parser.Stdout = os.Stderr // the usage, which was not asked for
 		parser.FatalIfErrorf(err)

@@ -1,8 +1,10 @@
 package shell_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +211,22 @@ func TestExecInterrupted(t *testing.T) { // F19
 	run("e3", "run", "echo ran").Expect(t, 0, "ran")
 	command(t, table.Env, "exec", "--key", "k", "--on-interrupted", "skip", "--", "true").Expect(t, 64, "needs --event")
 	run("e4", "ask", "true").Expect(t, 64, "--on-interrupted")
+}
+
+// TestExecManyArguments: all files of a large folder are given to a command.
+func TestExecManyArguments(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	for _, dashes := range [][]string{{}, {"--"}} {
+		for _, n := range []int{90, 95, 96, 97, 50_000} {
+			args := append(append([]string{"exec", "--key", "k"}, dashes...), "sh", "-c", `echo "$# $1 ${2#-}"; shift $(($# - 1)); echo "$1"`, "sh")
+			args = append(append(args, slices.Repeat([]string{"--key"}, n-1)...), "last")
+			r := command(t, table.Env, args...)
+			if want := fmt.Sprintf("%d --key -key\nlast\n", n); r.Status != 0 || r.Stdout != want {
+				t.Errorf("%d arguments: status %d, %q, want %q", n, r.Status, r.Stdout, want)
+			}
+		}
+	}
 }
 
 // TestExecKeepsBytes: names of files need not be UTF-8, and are told apart.

@@ -117,7 +117,8 @@ Examples:
 }
 
 // Run runs the command, and returns its status as a [console.ExitStatus].
-func (c *Exec) Run() error {
+func (c *Exec) Run(rest console.Rest) error {
+	c.Command = append(c.Command, rest...)
 	r := &guardedRun{Exec: c, wall: wallClock, speaker: newSpeaker(c.Quiet)}
 	err := r.run()
 	r.finish(r.signals)
