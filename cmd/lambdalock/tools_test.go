@@ -211,7 +211,10 @@ func TestExplainGuessesNothing(t *testing.T) {
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
 	rowtest.Complete(t, s.Store, key, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
-	file := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
+	sample := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
+	logLine := file(t, "line", "INFO lambdalock: held key="+key.Digest()+" requests=1\n")
+	plainLine := file(t, "line", "INFO lambdalock: held\n")
+	command(t, nil, "explain", logLine).Expect(t, 1, "give --store, or use lambdalock show --digest "+key.Digest())
 	for name, c := range map[string]struct {
 		args   []string
 		status int
@@ -224,7 +227,10 @@ func TestExplainGuessesNothing(t *testing.T) {
 		"another tenant's": {[]string{"--namespace", "orders", "--tenant", "red", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"wrong namespace":  {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"as list has it":   {[]string{"--namespace", "orders", "--name", "orders/" + key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row. list prints another lock by this name: for that one, give --namespace orders --name " + key.Name + "\n"},
-		"no namespace":     {[]string{file}, 0, "nothing is said of the rows: give the --namespace"},
+		"no namespace":     {[]string{sample}, 0, "nothing is said of the rows: give the --namespace"},
+		"a log line":       {[]string{logLine}, 0, "orders/" + key.Name + "\n  digest         " + key.Digest()},
+		"its namespace":    {[]string{"--namespace", "others", logLine}, 1, "no row of the namespace others has the digest"},
+		"no key":           {[]string{plainLine}, 1, "this is a log line of lambdalock that is about no key"},
 		"nothing":          {nil, 64, "or give the --name of a key"},
 		"both":             {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
 		"event of a file":  {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},

@@ -9,7 +9,9 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/telemetry/emf"
 )
 
 // TestLogLine: a line of the library leads to its row, whatever formats it.
@@ -32,6 +34,10 @@ func TestLogLine(t *testing.T) {
 			b.WriteString("2026-11-26T15:00:00.000Z\t")
 			return slog.NewTextHandler(b, all)
 		},
+		"JSON after what aws logs tail prints": func(b *bytes.Buffer) slog.Handler {
+			b.WriteString("2026-11-26T15:00:00+00:00 2026/11/26/[$LATEST]0a0b ")
+			return slog.NewJSONHandler(b, all)
+		},
 	} {
 		for _, named := range []bool{false, true} {
 			var log bytes.Buffer
@@ -43,20 +49,48 @@ func TestLogLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			first, _, _ := strings.Cut(log.String(), "\n")
-			e, err := explain.LogLine([]byte(first))
-			switch inJSON := strings.HasPrefix(first, "{"); {
+			e, digest, ok := explain.LogLine([]byte(first))
+			switch inJSON := strings.Contains(first, "{"); {
 			case named && inJSON:
-				if err != nil || e == nil || e.Records[0].Keys[0].Name != key.Name || e.Records[0].Keys[0].Event != key.Event {
-					t.Errorf("%s: %v, %v, want its key: %s", name, e, err, first)
+				if !ok || e == nil || e.Records[0].Keys[0].Name != key.Name || e.Records[0].Keys[0].Event != key.Event {
+					t.Errorf("%s: %v, want its key: %s", name, e, first)
 				}
-			case err == nil || e != nil || !strings.HasSuffix(err.Error(), "lambdalock show --digest "+key.Digest()):
-				t.Errorf("%s: %v, %v, want its digest: %s", name, e, err, first)
+			case !ok || e != nil || digest != key.Digest():
+				t.Errorf("%s: %v, %s, want its digest: %s", name, e, digest, first)
 			}
 		}
 	}
-	for _, other := range []string{`{"msg":"order placed","key":"0123456789ab"}`, `{"detail":"lambdalock: completed"}`, `{"name":{},"detail":"lambdalock: completed"}`, `{}`, `[1]`, `hello`, ""} {
-		if e, err := explain.LogLine([]byte(other)); e != nil || err != nil {
-			t.Errorf("%s: %v, %v", other, e, err)
+	for _, other := range []string{`{"msg":"order placed","key":"0123456789ab"}`, `{"detail":"lambdalock: completed"}`, `{"name":{},"detail":"lambdalock: completed"}`, `{"_aws":{"CloudWatchMetrics":[{"Namespace":"orders"}]},"contended":"0123456789ab"}`, `{}`, `[1]`, `hello`, ""} {
+		if e, digest, ok := explain.LogLine([]byte(other)); ok || e != nil || digest != "" {
+			t.Errorf("%s: %v, %s", other, e, digest)
 		}
+	}
+}
+
+// TestMetricsLine: a line of package emf leads to the key that was contended
+// most, if one was.
+func TestMetricsLine(t *testing.T) {
+	t.Parallel()
+	store, quiet, key := memstore.New(), slog.New(slog.DiscardHandler), lock.Key{Name: "k"}
+	var line bytes.Buffer
+	handle := middleware.WithLock(func(context.Context, string) (lock.Key, error) { return key, nil },
+		func(context.Context, string) error { return nil },
+		middleware.Store(store), middleware.Logger(quiet), emf.Metrics(&emf.Options{Output: &line}))
+	if err := handle(t.Context(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != "" {
+		t.Errorf("%v, %q, want no digest: %s", ok, digest, &line)
+	}
+	line.Reset()
+	locker, err := lock.New(store, &lock.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := locker.Do(t.Context(), key, func(context.Context) error { _ = handle(t.Context(), "e"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != key.Digest() {
+		t.Errorf("%v, %q, want its digest: %s", ok, digest, &line)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type Explain struct {
 	console.StoreFlags
 	jsonFlag
-	File string `arg:"" optional:"" name:"event-file" help:"File that holds one event, in JSON; - reads standard input."`
+	File string `arg:"" optional:"" name:"event-file" help:"File that holds one event, in JSON, or one line of the function's log; - reads standard input."`
 
 	Tenant string `placeholder:"TENANT" help:"With tenant isolation: the tenant of the invocation, whose locks are its own."`
 
@@ -33,23 +33,29 @@ func (c *Explain) Help() string {
 
 With a store and a namespace it also says what the row of that key would mean for a delivery now: run; skip (completed, or stale); refuse (held, or another payload); or unknown (there is no row: it runs if the namespace and the key function are right). That is what happens without options: OnHeld may wait or skip, and over HTTP a duplicate is answered with the first response. Give the --namespace of the function: without the option Namespace and LOCK_NAMESPACE, it is the function's name. Records of one event are judged one by one, as if each came alone.
 
+A log line of lambdalock, or its line of metrics, leads to the rows of its key, as show --digest prints them, which reads all rows of the namespace.
+
 The status is 0 if a key function takes a record of the event, 1 if none does, 64 if the file holds no JSON or a flag or the environment is wrong, and 69 if the store did not answer or refused.
 
-On DynamoDB it needs dynamodb:GetItem. It changes nothing.
+On DynamoDB it needs dynamodb:GetItem. For a log line without a name it needs dynamodb:Scan, too. It changes nothing.
 
 Examples:
   lambdalock explain event.json                                # which key functions take it
   lambdalock explain --namespace orders event.json             # and what would become of it now
-  lambdalock explain --namespace orders --name 42 --event e1   # with a key function of your own`
+  lambdalock explain --namespace orders --name 42 --event e1   # with a key function of your own
+  lambdalock explain -                                         # then paste a log line, and press Ctrl-D`
 }
 
 // Run runs the command.
 func (c *Explain) Run(ctx context.Context) error { return trouble(c.explain(ctx, os.Stdout)) }
 
 func (c *Explain) explain(ctx context.Context, out io.Writer) error {
-	name, e, err := c.read(ctx)
+	name, e, digest, err := c.read(ctx)
 	if err != nil {
 		return err
+	}
+	if digest != "" {
+		return (&Show{StoreFlags: c.StoreFlags, jsonFlag: c.jsonFlag, Digest: digest}).show(ctx, out)
 	}
 	if c.Tenant != "" {
 		e.OfTenant(c.Tenant)
@@ -82,30 +88,32 @@ func (c *Explain) explain(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// read returns what to explain, and how to name it.
-func (c *Explain) read(ctx context.Context) (string, *explain.Event, error) {
+// read returns what to explain, and how to name it, or the digest in a log line
+// whose rows there are to show.
+func (c *Explain) read(ctx context.Context) (name string, e *explain.Event, digest string, err error) {
 	switch {
 	case (c.Name == "") == (c.File == ""):
-		return "", nil, wrongUse("name the file of an event, or give the --name of a key")
+		return "", nil, "", wrongUse("name the file of an event, or give the --name of a key")
 	case c.File != "" && (c.Event != "" || c.Order != ""):
-		return "", nil, wrongUse("--event and --order belong to --name: a file has its own")
+		return "", nil, "", wrongUse("--event and --order belong to --name: a file has its own")
 	case c.Name != "":
-		return c.Name, explain.OfKey(lock.Key{Name: c.Name, Event: c.Event, Order: c.Order}), nil
+		return c.Name, explain.OfKey(lock.Key{Name: c.Name, Event: c.Event, Order: c.Order}), "", nil
 	}
 	file, event, err := console.ReadEvent(c.File)
-	switch e, line := explain.LogLine(event); {
-	case line != nil:
-		return "", nil, no("%s: %w", file, line)
-	case e != nil:
-		return file, e, nil
+	switch e, digest, ok := explain.LogLine(event); {
+	case ok && e == nil && digest == "":
+		return "", nil, "", no("%s: this is a log line of lambdalock that is about no key", file)
+	case ok && e == nil && c.URL() == "" && c.Function == "":
+		return "", nil, "", no("%s: this is a log line about a lock: for the rows of its key, give --store, or use lambdalock show --digest %s", file, digest)
+	case ok:
+		return file, e, digest, nil
 	case err != nil:
-		return "", nil, wrongUse("%w", err)
+		return "", nil, "", wrongUse("%w", err)
 	}
-	e, err := explain.Explain(ctx, event)
-	if err != nil {
-		return "", nil, no("%s: %w", file, err)
+	if e, err = explain.Explain(ctx, event); err != nil {
+		return "", nil, "", no("%s: %w", file, err)
 	}
-	return file, e, nil
+	return file, e, "", nil
 }
 
 func (c *Explain) judge(ctx context.Context, e *explain.Event, now time.Time) error {
