@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,7 +140,7 @@ func TestExampleMutex(t *testing.T) { // F19
 	wantExactly(t, s.run(nil, "mutex", "scanner", "echo", "scanned"), 0, "scanned\n", "")
 
 	first.Signal(syscall.SIGKILL)
-	first.End(-1)
+	first.End(137)
 	s.server.SetTime(time.Now().Add(time.Hour)) // that of the leases
 	wantExactly(t, s.run([]string{"TIMEOUT=1m"}, "mutex", "printer", "echo", "printed"),
 		0, "printed\n", "lambdalock: \"mutex/printer\" was not released by sh on HOST pid PID, whose lease has ended\n")
@@ -173,4 +174,33 @@ func TestExampleBackup(t *testing.T) { // F21
 	if strings.Contains(failed.Stderr, "warning") {
 		t.Error("a command that fails is not worth a warning")
 	}
+}
+
+// TestExampleUnit: the command of the systemd unit.
+func TestExampleUnit(t *testing.T) {
+	t.Parallel()
+	s := newScripts(t)
+	unit, err := os.ReadFile(filepath.Join(s.folder, "nightly.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^ExecStart=/bin/sh -c '(.*)'$`).FindSubmatch(unit)
+	if line == nil {
+		t.Fatalf("no command:\n%s", unit)
+	}
+	start := func(job string) *exec.Cmd {
+		script := strings.NewReplacer("%%", "%", "/srv/app/nightly", job).Replace(string(line[1]))
+		return s.prepare(nil, "sh", "-c", script)
+	}
+	first := begin(t, start("sh -c 'echo begun; read line; exit 3'"))
+	first.WantLine("begun")
+	held := execute(t, start("echo ran"))
+	wantExactly(t, held, 99, "", "")
+	if want := "\nSuccessExitStatus=" + strconv.Itoa(held.Status) + "\n"; !strings.Contains(string(unit), want) {
+		t.Errorf("no %q", want)
+	}
+	first.Say("go")
+	first.End(3)
+	wantExactly(t, execute(t, start("echo ran")), 0, "ran\n", "")
+	wantExactly(t, execute(t, start("echo ran")), 0, "", "")
 }
