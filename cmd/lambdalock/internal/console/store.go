@@ -22,7 +22,7 @@ type StoreFlags struct {
 	Namespace string `placeholder:"NAME" env:"LOCK_NAMESPACE" help:"Namespace of the lock names, as in the option Namespace of package middleware (none)."`
 	Function  string `placeholder:"NAME" help:"Take the table and the namespace from this deployed Lambda function: a name or an ARN, either with :ALIAS."`
 
-	resolved bool // Store and Namespace are those of Function
+	deployed *deployed.Function // whose Store and Namespace they are; nil: not resolved
 }
 
 // URL returns the URL of the store, or "" if nothing names one.
@@ -54,7 +54,7 @@ func (f *StoreFlags) Open(ctx context.Context) (driver.Store, error) {
 // then the given one stays. The error is a *driver.ConfigError or a
 // *driver.Error.
 func (f *StoreFlags) Resolve(ctx context.Context) error {
-	if f.Function == "" || f.resolved {
+	if f.Function == "" || f.deployed != nil {
 		return nil
 	}
 	cfg, err := f.AWS(ctx)
@@ -74,9 +74,12 @@ func (f *StoreFlags) Resolve(ctx context.Context) error {
 		return &driver.ConfigError{Reason: "function " + function.Name + " has no " + dynamostore.TableVariable + ", so its code chooses its store: give that as --store, too"}
 	}
 	f.Namespace = cmp.Or(function.Namespace, f.Namespace, function.DefaultNamespace())
-	f.resolved = true
+	f.deployed = function
 	return nil
 }
+
+// Deployed returns Function, after Resolve, or nil if none is given.
+func (f *StoreFlags) Deployed() *deployed.Function { return f.deployed }
 
 // AWS returns the configuration for requests about Function, whose Region is
 // that of its ARN or of the store's URL, if they name one.

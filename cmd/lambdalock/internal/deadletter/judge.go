@@ -1,6 +1,8 @@
 package deadletter
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +24,11 @@ import (
 const (
 	Delete = "delete" // it was completed
 	Send   = "send"   // it was not
+	Invoke = "invoke" // it was not, and came from no queue
 	Leave  = "leave"
 )
 
-// Whether a message was sent. Empty: it was not.
+// Whether a message was sent, or a function invoked. Empty: it was not.
 const (
 	Yes     = "yes"
 	Perhaps = "perhaps" // nothing came back
@@ -42,8 +45,8 @@ type Decision struct {
 	Row      string `json:"row,omitempty"`
 	Action   string `json:"action"`
 	Why      string `json:"why"`
-	To       string `json:"to,omitempty"`   // the queue that it is sent to
-	Sent     string `json:"sent,omitempty"` // whether SQS has taken it
+	To       string `json:"to,omitempty"`   // the queue or the function that gets it
+	Sent     string `json:"sent,omitempty"` // whether that has taken it
 	Done     bool   `json:"done"`           // it is in the dead-letter queue no more
 	Error    string `json:"error,omitempty"`
 
@@ -64,11 +67,17 @@ type Judge struct {
 	Name, Event *template.Template
 	// Unknown sends messages of which no row tells anything, too.
 	Unknown bool
+	// Functions gets the events of asynchronous invocations.
+	Functions Functions
 }
 
 // Decide returns what to do with a message.
 func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	d := Decision{Message: m.ID, Group: m.Group, Action: Leave}
+	if why := j.Functions.foreign(m); why != "" {
+		d.leave(why)
+		return d, nil
+	}
 	keys, err := j.keys(ctx, m)
 	if err != nil {
 		return j.unknown(d, m, err.Error()), nil
@@ -80,7 +89,7 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	if len(all) == 1 && !all[0].Ignored {
 		d.of(&all[0]) // also if it has no row: it may be a guess
 	}
-	key, why := theKey(all)
+	key, why := decisive(keys.Records)
 	if key == nil {
 		return j.unknown(d, m, why), nil
 	}
@@ -90,6 +99,8 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	case key.Verdict.Completed:
 		d.Action = Delete
 	case key.Verdict.Would != explain.Run:
+	case m.failed != nil: // the next invocation has the same event
+		j.again(&d, m)
 	case m.hasAnotherEvent(key):
 		return j.unknown(d, m, "its Event was the sequence number or the message id in the queue that it came from, which it may have lost on its way here: give --event if the body has one"), nil
 	default:
@@ -97,7 +108,7 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 			d.leave("its row remembers the message's id as completed, and not this event: leave out --event")
 			return d, err
 		}
-		d.send(m)
+		j.again(&d, m)
 	}
 	return d, nil
 }
@@ -123,29 +134,67 @@ func (j *Judge) completedByID(ctx context.Context, name string, m *Message) (boo
 func (j *Judge) unknown(d Decision, m *Message, why string) Decision {
 	d.Why = why
 	if j.Unknown {
-		d.send(m)
+		j.again(&d, m)
 	}
 	return d
 }
 
-// send sends the message, unless it is not known where to.
-func (d *Decision) send(m *Message) {
-	if m.From == "" {
+// again delivers the message again, unless it is not known where to.
+func (j *Judge) again(d *Decision, m *Message) {
+	switch {
+	case m.From != "":
+		d.Action, d.To = Send, m.From
+	case m.failed == nil:
 		d.leave(m.nowhere())
-		return
+	default:
+		if to, why := j.Functions.target(m); why != "" {
+			d.leave(why)
+		} else {
+			d.Action, d.To = Invoke, to
+		}
 	}
-	d.Action, d.To = Send, m.From
+}
+
+// decisive returns the key that decides about an event. Asynchronous events may
+// have several records: it is completed if all of them are, and stays if one of
+// them has to.
+func decisive(records []explain.Record) (found *explain.Key, why string) {
+	rank := func(k *explain.Key) int {
+		switch {
+		case k.Verdict.Completed:
+			return 1
+		case k.Verdict.Would == explain.Run:
+			return 2
+		}
+		return 3
+	}
+	most, unknown := 0, ""
+	for i := range records {
+		switch key, why := theKey(records[i].Keys); {
+		case key == nil:
+			unknown = why
+		case rank(key) > most:
+			found, most = key, rank(key)
+		}
+	}
+	if unknown != "" && most < 3 {
+		return nil, unknown
+	}
+	return found, ""
 }
 
 // theKey returns the key whose row is there. If there is none, or several that
-// do not agree on a function, it says so.
+// do not agree on a row, it says so. Two functions may differ in the order
+// only, for which a row has nothing if it was the one without.
 func theKey(keys []explain.Key) (found *explain.Key, why string) {
 	for i := range keys {
 		switch k := &keys[i]; {
 		case k.Ignored, k.Verdict.Would == explain.Unknown:
-		case found != nil:
+		case found == nil:
+			found = k
+		case found.Verdict.Row != k.Verdict.Row || found.Event != k.Event:
 			return nil, fmt.Sprintf("%s and %s both have a row: choose one with --key", found.Function, k.Function)
-		default:
+		case found.Verdict.Would == explain.Run:
 			found = k
 		}
 	}
@@ -168,12 +217,12 @@ func (m *Message) hasAnotherEvent(k *explain.Key) bool {
 // none.
 func (j *Judge) keys(ctx context.Context, m *Message) (*explain.Event, error) {
 	if j.Name == nil {
-		e, err := explain.OfMessage(ctx, m.event(), j.Function)
+		e, err := j.explained(ctx, m)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(e.Records[0].Keys) == 0:
-			return nil, errors.New(refusals(e.Records[0].Refused))
+			return nil, errors.New(cmp.Or(refusals(e.Records[0].Refused), j.Function+" is not a key function for it"))
 		case j.Event == nil:
 			return e, nil
 		}
@@ -186,10 +235,21 @@ func (j *Judge) keys(ctx context.Context, m *Message) (*explain.Event, error) {
 	return j.ownEvent(name, m)
 }
 
+// explained asks the key functions.
+func (j *Judge) explained(ctx context.Context, m *Message) (*explain.Event, error) {
+	if m.failed != nil {
+		return explain.OfEvent(ctx, m.failed.event, j.Function)
+	}
+	return explain.OfMessage(ctx, m.received(), j.Function)
+}
+
 // ownEvent returns the key of that name whose Event is that of --event, or the
 // message's id, as with SQSBody. It has no Order: that of the queue is lost,
 // and a message that is sent back comes after all others.
 func (j *Judge) ownEvent(name string, m *Message) (*explain.Event, error) {
+	if j.Event == nil && m.failed != nil {
+		return nil, errors.New("only the events of a queue have a message id: give --event, too")
+	}
 	if j.Event == nil {
 		return explain.OfKey(lock.Key{Name: name, Event: m.ID}), nil
 	}
@@ -205,8 +265,8 @@ func refusals(all []explain.Refusal) string {
 	return strings.Join(text, "; ")
 }
 
-// event returns the message as Lambda gives it to a function.
-func (m *Message) event() events.SQSMessage {
+// received returns the message as Lambda gives it to a function.
+func (m *Message) received() events.SQSMessage {
 	return events.SQSMessage{
 		MessageId: m.ID, Body: aws.ToString(m.sqs.Body), Attributes: m.sqs.Attributes,
 		EventSource: "aws:sqs", EventSourceARN: m.From,
@@ -220,7 +280,7 @@ func Template(text string) (*template.Template, error) {
 
 // fromBody returns what a template makes of the body.
 func fromBody(t *template.Template, m *Message) (string, error) {
-	d := json.NewDecoder(strings.NewReader(aws.ToString(m.sqs.Body)))
+	d := json.NewDecoder(bytes.NewReader(m.event()))
 	d.UseNumber() // keeps all digits
 	var body any
 	if err := d.Decode(&body); err != nil {

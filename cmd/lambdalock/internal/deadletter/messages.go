@@ -25,9 +25,19 @@ type Message struct {
 	ID    string
 	Group string // empty: none
 	From  string // the ARN of the queue that it came from; empty: unknown
+	Queue string // the ARN of the dead-letter queue
 
-	sqs   types.Message
-	until time.Time // others may receive it from then on
+	sqs    types.Message
+	failed *invocation // nil: it is none
+	until  time.Time   // others may receive it from then on
+}
+
+// event returns the bytes of the event that it carries.
+func (m *Message) event() []byte {
+	if m.failed != nil {
+		return m.failed.event
+	}
+	return []byte(aws.ToString(m.sqs.Body))
 }
 
 // size returns how many bytes SQS counts.
@@ -83,16 +93,19 @@ func (q *Queue) receive(ctx context.Context, wait int32) ([]*Message, error) {
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil {
-		return nil, &QueueError{Queue: q.ARN, Err: err}
+		return nil, &ServiceError{Of: "queue " + q.ARN, Err: err}
 	}
 	all := make([]*Message, 0, len(out.Messages))
 	for _, m := range out.Messages {
 		message := &Message{
 			ID: aws.ToString(m.MessageId), Group: m.Attributes["MessageGroupId"], From: m.Attributes["DeadLetterQueueSourceArn"],
-			sqs: m, until: until,
+			Queue: q.ARN, sqs: m, until: until,
 		}
 		if q.to != "" {
 			message.From = q.to
+		}
+		if message.From == "" {
+			message.failed = invocationOf(&m)
 		}
 		all = append(all, message)
 	}
@@ -102,12 +115,12 @@ func (q *Queue) receive(ctx context.Context, wait int32) ([]*Message, error) {
 // keep notes the receipts of what was received, and returns the messages that
 // this command did not know: a standard queue may deliver one twice, the time
 // for which one is invisible may have ended, and one that was sent back may
-// have failed again.
+// have failed again, as may an invocation, whose message is a new one.
 func (q *Queue) keep(received []*Message) []*Message {
 	var fresh []*Message
 	for _, m := range received {
 		q.hidden[m.ID] = m // with the newest receipt
-		if q.seen[m.ID] {
+		if q.seen[m.ID] || m.failed != nil && q.seen[m.failed.id] {
 			q.again++
 			continue
 		}

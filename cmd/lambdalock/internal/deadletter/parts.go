@@ -42,7 +42,7 @@ func entryID(i int) *string { return aws.String(strconv.Itoa(i)) }
 func inParts(ctx context.Context, queue string, n int, request func(context.Context, []int) (*parts, error)) []error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	errs := repeated(&QueueError{Queue: queue, Err: errors.New("SQS does not say what became of it"), Unclear: true}, n)
+	errs := repeated(&ServiceError{Of: "queue " + queue, Err: errors.New("SQS does not say what became of it"), Unclear: true}, n)
 	var part []int
 	for i := range n {
 		part = append(part, i)
@@ -51,7 +51,7 @@ func inParts(ctx context.Context, queue string, n int, request func(context.Cont
 		out, err := request(ctx, part)
 		if err != nil {
 			for _, i := range part {
-				errs[i] = &requestError{&QueueError{Queue: queue, Err: err, Unclear: !refused(err)}}
+				errs[i] = &requestError{&ServiceError{Of: "queue " + queue, Err: err, Unclear: !refused(err)}}
 			}
 			return errs
 		}
@@ -79,7 +79,7 @@ func (p *parts) read(queue string, errs []error) (again []int) {
 		if err != nil || i >= len(errs) {
 			continue
 		}
-		errs[i] = &QueueError{Queue: queue, Err: &smithy.GenericAPIError{Code: aws.ToString(f.Code), Message: aws.ToString(f.Message)}}
+		errs[i] = &ServiceError{Of: "queue " + queue, Err: &smithy.GenericAPIError{Code: aws.ToString(f.Code), Message: aws.ToString(f.Message)}}
 		if !f.SenderFault {
 			again = append(again, i)
 		}
@@ -88,9 +88,9 @@ func (p *parts) read(queue string, errs []error) (again []int) {
 }
 
 // requestError is the error of a request as a whole.
-type requestError struct{ *QueueError }
+type requestError struct{ *ServiceError }
 
-func (e *requestError) Unwrap() error { return e.QueueError }
+func (e *requestError) Unwrap() error { return e.ServiceError }
 
 // wholly reports whether a request failed as a whole, and not for what is in
 // one of its messages.
@@ -131,6 +131,6 @@ func repeated(err error, n int) []error {
 
 // unclear reports whether SQS may have done it.
 func unclear(err error) bool {
-	var e *QueueError
+	var e *ServiceError
 	return errors.As(err, &e) && e.Unclear
 }

@@ -1,10 +1,11 @@
 // Package deadletter takes the messages out of a dead-letter queue of SQS.
-// What the locks say was completed is deleted, and what was not is sent back to
-// the queue that it came from.
+// What the locks say was completed is deleted. What was not is sent back to the
+// queue that it came from; if it is the event of an asynchronous invocation,
+// the function is invoked with it again.
 //
 // A message is deleted from the dead-letter queue only after it was completed,
-// or after SQS has acknowledged that it was sent. A crash in between leaves it
-// in both queues, and never in none.
+// or after SQS or Lambda has acknowledged that it was taken. A crash in between
+// leaves it in both places, and never in none.
 package deadletter
 
 import (
@@ -50,7 +51,7 @@ type Queue struct {
 	hide   time.Duration
 	urls   map[string]string // of queues, by ARN
 
-	seen   map[string]bool     // ids of messages that were received or sent
+	seen   map[string]bool     // ids of messages that were received or sent, and of invocations
 	again  int                 // messages that came again since one that is new
 	hidden map[string]*Message // by id: those that are ours
 }
@@ -90,18 +91,18 @@ func Open(ctx context.Context, client Client, name, to string, hide time.Duratio
 	return q, nil
 }
 
-// A QueueError says that SQS did not do what it was asked to.
-type QueueError struct {
-	Queue   string // as it was named, or its ARN
+// A ServiceError says that SQS or Lambda did not do what it was asked to.
+type ServiceError struct {
+	Of      string // the queue or the function, as it was named, or its ARN
 	Err     error
 	Unclear bool // it may have done it: nothing came back, or no word of this message
 }
 
 // Error implements error.
-func (e *QueueError) Error() string { return fmt.Sprintf("queue %s: %v", e.Queue, e.Err) }
+func (e *ServiceError) Error() string { return fmt.Sprintf("%s: %v", e.Of, e.Err) }
 
 // Unwrap returns the cause.
-func (e *QueueError) Unwrap() error { return e.Err }
+func (e *ServiceError) Unwrap() error { return e.Err }
 
 func isFIFO(arn string) bool { return strings.HasSuffix(arn, ".fifo") }
 
@@ -127,7 +128,7 @@ func (q *Queue) find(ctx context.Context, name string) (string, attributes, erro
 		},
 	})
 	if err != nil {
-		return "", nil, &QueueError{Queue: name, Err: err}
+		return "", nil, &ServiceError{Of: "queue " + name, Err: err}
 	}
 	has := attributes{}
 	for attribute, value := range out.Attributes {
@@ -156,7 +157,7 @@ func (q *Queue) urlOf(ctx context.Context, name string) (string, error) {
 		return "", &driver.ConfigError{Reason: "there is no queue " + name + " in this account and Region"}
 	}
 	if err != nil {
-		return "", &QueueError{Queue: name, Err: err}
+		return "", &ServiceError{Of: "queue " + name, Err: err}
 	}
 	return aws.ToString(out.QueueUrl), nil
 }

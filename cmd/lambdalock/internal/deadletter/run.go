@@ -59,7 +59,7 @@ func (r *Run) Next(ctx context.Context) ([]Decision, error) {
 // Messages are deleted first: if that is denied, none was sent that would stay
 // in the dead-letter queue, too.
 func (r *Run) Do(ctx context.Context, round []Decision) error {
-	for _, action := range []string{Delete, Send} {
+	for _, action := range []string{Delete, Send, Invoke} {
 		var pending, some []*Decision
 		for i := range round {
 			if round[i].Action == action {
@@ -78,17 +78,17 @@ func (r *Run) Do(ctx context.Context, round []Decision) error {
 
 // some returns the decisions for one request, and the rest. Parts of a request
 // may fail, so one that sends has one message of each group of a FIFO queue.
-// The first message that is sent goes alone: if it may not be deleted, no other
-// is in both queues.
+// The first message that is sent goes alone, as does the first event: if it may
+// not be deleted, no other is in both places.
 func (r *Run) some(pending []*Decision) (some, rest []*Decision) {
 	size, most, groups := 0, batch, map[string]bool{}
 	sends := pending[0].Action == Send
-	if sends && !r.sent {
+	if pending[0].Action != Delete && !r.sent {
 		most = 1
 	}
 	for _, d := range pending {
 		size += d.message.size()
-		full := len(some) > 0 && (len(some) >= most || d.To != some[0].To || size > batchBytes)
+		full := len(some) >= most || sends && len(some) > 0 && (d.To != some[0].To || size > batchBytes)
 		if full || sends && r.queue.FIFO && groups[d.Group] {
 			size -= d.message.size()
 			rest = append(rest, d)
@@ -113,9 +113,9 @@ func (r *Run) act(ctx context.Context, action string, some []*Decision) error {
 		}
 		sure = append(sure, d)
 	}
-	if action == Send && len(sure) > 0 {
+	if action != Delete && len(sure) > 0 {
 		var err error
-		if sure, err = r.send(ctx, sure); err != nil {
+		if sure, err = r.deliver(ctx, sure); err != nil {
 			return err
 		}
 	}
@@ -144,8 +144,8 @@ func (r *Run) check(ctx context.Context, d *Decision) error {
 	return err
 }
 
-// send sends messages, and returns those that SQS has taken.
-func (r *Run) send(ctx context.Context, some []*Decision) (taken []*Decision, end error) {
+// send sends messages, and returns an error for each that SQS has not taken.
+func (r *Run) send(ctx context.Context, some []*Decision) []error {
 	errs := r.queue.Send(ctx, messagesOf(some))
 	if len(some) > 1 {
 		for i, d := range some { // one of those that were refused together may be the reason
@@ -154,8 +154,43 @@ func (r *Run) send(ctx context.Context, some []*Decision) (taken []*Decision, en
 			}
 		}
 	}
-	for i, d := range some {
-		switch err := errs[i]; {
+	return errs
+}
+
+// invoke invokes functions, one request for each event, until there is no use
+// in going on. It returns the errors of those that it asked for.
+func (r *Run) invoke(ctx context.Context, some []*Decision) (errs []error) {
+	for _, d := range some {
+		if ctx.Err() != nil {
+			break
+		}
+		id, err := r.judge.Functions.invoke(ctx, d.To, d.message.failed.event)
+		if id != "" {
+			r.queue.seen[id] = true
+		}
+		if errs = append(errs, err); denied(err) {
+			break
+		}
+	}
+	return errs
+}
+
+// deliver sends messages or invokes functions, and returns the messages that
+// were taken.
+func (r *Run) deliver(ctx context.Context, some []*Decision) (taken []*Decision, end error) {
+	var errs []error
+	verb := "sent"
+	if some[0].Action == Send {
+		errs = r.send(ctx, some)
+	} else {
+		verb, errs = "invoked", r.invoke(ctx, some)
+	}
+	if len(errs) < len(some) {
+		end = context.Cause(ctx) // nil: what was denied says more
+	}
+	for i, err := range errs {
+		d := some[i]
+		switch {
 		case err == nil:
 			d.Sent, r.sent = Yes, true
 			taken = append(taken, d)
@@ -163,10 +198,10 @@ func (r *Run) send(ctx context.Context, some []*Decision) (taken []*Decision, en
 		case errors.As(err, new(*driver.ConfigError)):
 			d.leave(err.Error() + ": give --to")
 		case unclear(err):
-			d.Sent, d.Error = Perhaps, fmt.Sprintf("perhaps sent, and still in the dead-letter queue: %v", err)
+			d.Sent, d.Error = Perhaps, fmt.Sprintf("perhaps %s, and still in the dead-letter queue: %v", verb, err)
 			end = cmp.Or(end, r.failure(d, err))
 		default:
-			d.Error = fmt.Sprintf("not sent: %v", err)
+			d.Error = fmt.Sprintf("not %s: %v", verb, err)
 			end = cmp.Or(end, r.failure(d, err))
 		}
 		r.fails(d)

@@ -51,6 +51,12 @@ func (f *Function) DefaultNamespace() string {
 	return f.base
 }
 
+// ARN returns the function's ARN, with its alias or version if one was named.
+func (f *Function) ARN() string { return f.arn }
+
+// DeadLetterQueue returns the ARN of its dead-letter queue, or "".
+func (f *Function) DeadLetterQueue() string { return f.deadLetterQueue }
+
 // ConfigurationClient is the part of a *lambda.Client that Configuration needs.
 type ConfigurationClient interface {
 	GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)

@@ -43,7 +43,8 @@ type Key struct {
 	Note    string   `json:"note,omitempty"`
 	Verdict *Verdict `json:"verdict,omitempty"` // nil without a store
 
-	key lock.Key
+	key   lock.Key
+	names []string // of Function alone
 }
 
 func newKey(function string, k lock.Key) Key {
@@ -163,7 +164,7 @@ func explainRecord(ctx context.Context, p place, kind *eventkind.Kind, functions
 		switch {
 		case err == nil:
 			found := newKey(f.written(kind, only), k)
-			found.Note = f.note
+			found.Note, found.names = f.note, f.names(kind)
 			r.Keys = append(r.Keys, found)
 		case errors.Is(err, keyfuncs.ErrIgnore):
 			r.Keys = append(r.Keys, Key{Function: f.written(kind, only), Ignored: true})

@@ -50,6 +50,14 @@ func (f *function) written(kind *eventkind.Kind, only bool) string {
 	return f.name + " with middleware." + kind.Each()
 }
 
+// names returns how one may write the function, without a wrapper.
+func (f *function) names(kind *eventkind.Kind) []string {
+	if f.name == "" {
+		return []string{kind.KeyFunction(nil)}
+	}
+	return []string{f.name, kind.Whole(f.name)}
+}
+
 // of makes a key function take JSON, as the runtime gives it to a handler.
 func of[E any](name string, key keyfuncs.Func[E]) function {
 	return function{name: name, key: func(ctx context.Context, doc []byte) (lock.Key, error) {

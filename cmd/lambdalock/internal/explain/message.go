@@ -13,17 +13,35 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// CheckMessageFunction returns an error that lists the functions for a message
-// if the name is not that of one of them.
-func CheckMessageFunction(name string) error {
+// CheckFunction returns an error that lists the functions for a message of a
+// queue if the name is not that of a function for a known kind of event.
+func CheckFunction(name string) error {
+	for kind, functions := range byKind {
+		for _, f := range functions {
+			if slices.Contains(f.names(kind), name) {
+				return nil
+			}
+		}
+	}
 	var names []string
 	for _, f := range byKind[eventkind.SQS] {
 		names = append(names, f.name)
 	}
-	if !slices.Contains(names, name) {
-		return fmt.Errorf("there is no key function %q for a message of a queue: choose one of %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("there is no key function %q: for messages of a queue, choose one of %s; for other events, one that explain names", name, strings.Join(names, ", "))
+}
+
+// OfEvent is Explain with the key function of that name only, or all of them if
+// the name is empty.
+func OfEvent(ctx context.Context, doc []byte, name string) (*Event, error) {
+	e, err := Explain(ctx, doc)
+	if err != nil || name == "" {
+		return e, err
 	}
-	return nil
+	for i := range e.Records {
+		r := &e.Records[i]
+		r.Keys = slices.DeleteFunc(r.Keys, func(k Key) bool { return !slices.Contains(k.names, name) })
+	}
+	return e, nil
 }
 
 // OfMessage asks the key function of that name about a message of a queue, or

@@ -7,12 +7,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
@@ -31,9 +30,9 @@ type Redrive struct {
 
 	To      string        `placeholder:"QUEUE" help:"Where to send messages to (the queue that each came from)."`
 	Key     string        `placeholder:"FUNCTION" help:"Key function of package keyfuncs, as explain names it, such as SQSMessage or SQSBody(S3Object). Default: the one whose row is there."`
-	Name    string        `placeholder:"TEMPLATE" help:"In place of --key: the key's Name, from the JSON of the body, such as '{{.customer}}'."`
+	Name    string        `placeholder:"TEMPLATE" help:"In place of --key: the key's Name, from the JSON of the body or event, such as '{{.customer}}'."`
 	Event   string        `placeholder:"TEMPLATE" help:"With --key or --name: the key's Event, such as '{{.order.id}}' (that of the key function; with --name the message's id)."`
-	Unknown bool          `help:"Also send messages of which the locks say nothing."`
+	Unknown bool          `help:"Also send messages, and invoke functions with events, of which the locks say nothing."`
 	DryRun  bool          `help:"Only show what would be done."`
 	Hide    time.Duration `default:"10m" help:"How long messages stay invisible for others: the time that you have to answer (${default})."`
 }
@@ -44,19 +43,24 @@ func (c *Redrive) Help() string {
 
 It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, up to ten messages are in both queues; in a FIFO queue SQS drops their copies if the command is run again within 5 minutes. The last line counts messages that were sent and not deleted. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
 
+Events of asynchronous invocations came from no queue: the function is invoked asynchronously with the original event, byte for byte as the queue has it, and then the message is deleted. A message of a failure destination names its function, with the alias; with --function it stays if it names another one. A message of a function's dead-letter queue names none: give --function, with :ALIAS if the events come through an alias. If the command dies in between, up to ten events are invoked twice, which a handler with the lock skips.
+
+Ctrl-C ends it, and so does a service that refuses or does not answer: it says what it did until then. Run it again to go on: it keeps nothing but what is in the queue.
+
 Key functions of your own are not known here. If yours takes the key from the JSON of the body, say so with --name and --event, in Go's text/template. --key SQSFIFOMessage --event '{{.order}}' is EventFrom(SQSFIFOMessage, SQSBody(Once(ByField(order)))). Give the --namespace of the function, too.
 
-While it runs, others do not see the messages. In the end it makes those that stay visible again; after kill -9 that takes --hide.
+While it runs, others do not see the messages. In the end it makes those that stay visible again; after kill -9 that takes --hide, and until then it does not see them either.
 
 The status is 0 if no message stays, 1 if some do or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
 
-It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
+It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, for asynchronous events lambda:InvokeFunction on the function, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
 
 Examples:
   lambdalock redrive --namespace orders --dry-run orders-dlq   # what it would do
   lambdalock redrive --namespace orders orders-dlq             # shows the messages, and asks
   lambdalock redrive --namespace orders --name '{{.order}}' --event '{{.order}}' orders-dlq
-  lambdalock redrive --yes --json --unknown --to orders orders-dlq`
+  lambdalock redrive --yes --json --unknown --to orders orders-dlq
+  lambdalock redrive --function thumbnails:prod thumbnails-failed`
 }
 
 // Run runs the command.
@@ -75,6 +79,10 @@ func (c *Redrive) Run(ctx context.Context) error {
 	cfg, err := c.AWS(ctx)
 	if err != nil {
 		return trouble(err)
+	}
+	judge.Functions.Client = lambda.NewFromConfig(cfg)
+	if f := c.Deployed(); f != nil {
+		judge.Functions.ARN, judge.Functions.DeadLetterQueue = f.ARN(), f.DeadLetterQueue()
 	}
 	q, err := deadletter.Open(ctx, sqs.NewFromConfig(cfg), c.Queue, c.To, c.Hide)
 	if err != nil {
@@ -128,7 +136,7 @@ func (c *Redrive) judge() (*deadletter.Judge, error) {
 	}
 	j := &deadletter.Judge{Function: c.Key, Unknown: c.Unknown}
 	if c.Key != "" {
-		if err := explain.CheckMessageFunction(c.Key); err != nil {
+		if err := explain.CheckFunction(c.Key); err != nil {
 			return nil, wrongUse("--key: %w", err)
 		}
 	}
@@ -157,7 +165,10 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 		inFlight = fmt.Sprintf(", and %d in flight, invisible until deleted or back", q.InFlight)
 	}
 	_, _ = fmt.Fprintf(notes, "%s has about %d messages%s.\n", q.ARN, q.Messages, inFlight)
-	r := redriven{Run: deadletter.NewRun(q, judge), out: out, json: c.JSON, dry: c.DryRun}
+	r := redriven{
+		Run: deadletter.NewRun(q, judge), out: out, json: c.JSON, dry: c.DryRun,
+		done: map[string]int{}, both: map[string]int{}, perhaps: map[string]int{},
+	}
 	err := r.rounds(ctx, ask)
 	switch {
 	case err != nil:
@@ -167,155 +178,4 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 	}
 	_, _ = fmt.Fprintln(notes, r.summary())
 	return cmp.Or(err, r.left())
-}
-
-// rounds does one round after the other, until there is none.
-func (r *redriven) rounds(ctx context.Context, ask asker) error {
-	for {
-		round, err := r.Next(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil || len(round) == 0:
-			return err
-		}
-		if err := r.do(ctx, round, ask); err != nil {
-			return err
-		}
-	}
-}
-
-// redriven is a run that prints what it does.
-type redriven struct {
-	*deadletter.Run
-	out           io.Writer
-	json, dry     bool
-	deleted, sent int
-	both, perhaps int // sent and not deleted
-	stay          int
-	early         string // why it may not have seen all messages
-}
-
-// do shows a round, asks, and does it.
-func (r *redriven) do(ctx context.Context, round []deadletter.Decision, ask asker) error {
-	defer func() { r.count(round) }()
-	if !r.json {
-		if err := r.list(round); err != nil {
-			return err
-		}
-	}
-	err := r.act(ctx, round, ask)
-	if r.json {
-		for i := range round {
-			if err := inspect.WriteJSON(r.out, &round[i], ""); err != nil {
-				return err
-			}
-		}
-	}
-	return err
-}
-
-func (r *redriven) act(ctx context.Context, round []deadletter.Decision, ask asker) error {
-	question := consequences(round)
-	if r.dry || question == "" {
-		return nil
-	}
-	if err := ask(ctx, question); err != nil {
-		return err
-	}
-	shown := slices.Clone(round)
-	err := r.Do(ctx, round)
-	return cmp.Or(r.listStaying(shown, round), err)
-}
-
-// listStaying prints which messages stay although another action was shown.
-func (r *redriven) listStaying(shown, round []deadletter.Decision) error {
-	for i := range round {
-		d := &round[i]
-		why := cmp.Or(d.Error, d.Why)
-		if r.json || d.Done || shown[i].Action == deadletter.Leave || why == shown[i].Why { // or it was not its turn
-			continue
-		}
-		if _, err := fmt.Fprintf(r.out, "%s stays: %s\n", inspect.Safe(d.Message), console.Printable(why)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// list prints a round.
-func (r *redriven) list(round []deadletter.Decision) error {
-	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "ACTION\tMESSAGE\tGROUP\tNAME\tEVENT\tWHY")
-	for i := range round {
-		d := &round[i]
-		_, _ = fmt.Fprint(t, d.Action)
-		for _, text := range []string{d.Message, d.Group, cmp.Or(d.Row, d.Name), d.Event} { // the row shows a wrong namespace
-			if text != "" {
-				text = inspect.Safe(text)
-			}
-			_, _ = fmt.Fprint(t, "\t", text)
-		}
-		_, _ = fmt.Fprintf(t, "\t%s\n", console.Printable(d.Why))
-	}
-	return t.Flush()
-}
-
-// consequences asks about what would be done, if anything.
-func consequences(round []deadletter.Decision) string {
-	count := map[string]int{}
-	for i := range round {
-		count[round[i].Action]++
-	}
-	switch n, m := count[deadletter.Delete], count[deadletter.Send]; {
-	case n > 0 && m > 0:
-		return fmt.Sprintf("Delete %d, and send %d?", n, m)
-	case n > 0:
-		return fmt.Sprintf("Delete %d?", n)
-	case m > 0:
-		return fmt.Sprintf("Send %d?", m)
-	}
-	return ""
-}
-
-// count counts what was done or, in a dry run, what would be.
-func (r *redriven) count(round []deadletter.Decision) {
-	for i := range round {
-		switch d := &round[i]; {
-		case d.Sent == deadletter.Perhaps:
-			r.perhaps++
-		case d.Sent == deadletter.Yes && !d.Done:
-			r.both++
-		case d.Action == deadletter.Leave || !d.Done && !r.dry:
-			r.stay++
-		case d.Action == deadletter.Delete:
-			r.deleted++
-		default:
-			r.sent++
-		}
-	}
-}
-
-func (r *redriven) summary() string {
-	text := fmt.Sprintf("%d deleted, %d sent, ", r.deleted, r.sent)
-	if r.both > 0 {
-		text += fmt.Sprintf("%d sent and still here, ", r.both)
-	}
-	if r.perhaps > 0 {
-		text += fmt.Sprintf("%d perhaps sent and still here, ", r.perhaps)
-	}
-	text += fmt.Sprintf("%d left.", r.stay)
-	if r.dry {
-		text = "Would be: " + text
-	}
-	return strings.TrimSpace(text + " " + r.early)
-}
-
-// left returns an error if a message stays.
-func (r *redriven) left() error {
-	n := r.stay + r.both + r.perhaps
-	if n == 0 {
-		return nil
-	}
-	return no("%d of the messages stay in the queue", n)
 }

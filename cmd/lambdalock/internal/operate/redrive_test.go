@@ -93,7 +93,7 @@ func TestRedriveRefusesFlags(t *testing.T) {
 		"leave one out":                                 {Hide: time.Minute, Key: "SQSMessage", Name: "x"},
 		"--event needs --key or --name":                 {Hide: time.Minute, Event: "x"},
 		"the same for every message":                    {Hide: time.Minute, Name: "{{.order}}", Event: "4711"},
-		"choose one of SQSMessage, SQSFIFOMessage":      {Hide: time.Minute, Key: "S3Object"},
+		"choose one of SQSMessage, SQSFIFOMessage":      {Hide: time.Minute, Key: "S3Objekt"},
 		"--name: template: :1: unclosed action":         {Hide: time.Minute, Name: "{{.a"},
 		"--event: template: :1: function \"a\" not def": {Hide: time.Minute, Name: "x", Event: "{{a}}"},
 	} {
@@ -103,6 +103,9 @@ func TestRedriveRefusesFlags(t *testing.T) {
 	}
 	for _, c := range []Redrive{
 		{Hide: time.Second},
+		{Hide: time.Second, Key: "S3Object"},
+		{Hide: time.Second, Key: "S3LatestRecord"},
+		{Hide: time.Second, Key: "services.CloudWatchAlarm"},
 		{Hide: 12 * time.Hour},
 		{Hide: time.Minute, jsonFlag: jsonFlag{true}, DryRun: true},
 		{Hide: time.Minute, jsonFlag: jsonFlag{true}, confirmation: confirmation{Yes: true}},

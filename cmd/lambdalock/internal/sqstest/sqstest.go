@@ -26,7 +26,7 @@ const dedupeTime = 5 * time.Minute
 
 const urlPrefix = "https://"
 
-// SQS is the queues of an account.
+// SQS is the queues of an account, and Lambda for asynchronous invocations.
 type SQS struct {
 	t      test
 	queues map[string]*queue // by URL
@@ -41,6 +41,8 @@ type SQS struct {
 	Requests map[string]int
 	// Unsendable is the body of a message that no queue takes.
 	Unsendable string
+	// Invoked has what Lambda took, in order.
+	Invoked []Invoked
 	// Source is the name of a queue that has a dead-letter queue.
 	Source string
 }
