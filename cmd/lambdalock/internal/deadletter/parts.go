@@ -18,9 +18,10 @@ const (
 	// batch is the most messages that one request takes.
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 	batch = 10
-	// batchBytes is the most that a request of several messages has. SQS takes
-	// 1 MiB; this is what it took before, and what emulators take.
-	batchBytes = 256 << 10
+	// batchBytes is the most that a request of several messages has. An emulator
+	// that takes less gets each message alone.
+	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+	batchBytes = 1 << 20
 	// attempts is how often a part is tried of which SQS says that the failure is
 	// its own. The SDK repeats whole requests only.
 	attempts = 3

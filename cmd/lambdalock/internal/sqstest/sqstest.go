@@ -174,8 +174,11 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 		for _, m := range f.queues[*in.QueueUrl].messages {
 			locked[m.Attributes["MessageGroupId"]] = locked[m.Attributes["MessageGroupId"]] || strings.HasSuffix(*in.QueueUrl, ".fifo") && m.visible.After(now)
 		}
-		for _, m := range f.queues[*in.QueueUrl].messages {
-			if m.visible.After(now) || locked[m.Attributes["MessageGroupId"]] || len(out.Messages) == int(in.MaxNumberOfMessages) {
+		for _, m := range f.inTurn(*in.QueueUrl) {
+			if len(out.Messages) == int(in.MaxNumberOfMessages) {
+				break
+			}
+			if m.visible.After(now) || locked[m.Attributes["MessageGroupId"]] {
 				continue
 			}
 			m.received++
@@ -185,6 +188,25 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 		}
 		return out, nil
 	})
+}
+
+// inTurn returns the messages in the order in which they are received: of a
+// FIFO queue as many of one group as there are, and then of the next.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
+func (f *SQS) inTurn(url string) []*Message {
+	all := slices.Clone(f.queues[url].messages)
+	if strings.HasSuffix(url, ".fifo") {
+		place := map[string]int{} // of the first message of a group
+		for i, m := range all {
+			if _, ok := place[m.Attributes["MessageGroupId"]]; !ok {
+				place[m.Attributes["MessageGroupId"]] = i
+			}
+		}
+		slices.SortStableFunc(all, func(a, b *Message) int {
+			return place[a.Attributes["MessageGroupId"]] - place[b.Attributes["MessageGroupId"]]
+		})
+	}
+	return all
 }
 
 // as returns a message with what was asked for.
