@@ -58,21 +58,29 @@ func TestRedrive(t *testing.T) {
 			t.Parallel()
 			r := newRedriveTest(t, command, suffix)
 			r.fill()
-			seed := testSeed(t)
-			random := rand.New(rand.NewPCG(seed, 1))
-			for range redriveKill {
-				killed := r.run(1+random.IntN(deadLetters()/4)) != nil
-				r.letTimePass()
-				if !killed { // the queue was empty before
-					break
-				}
-			}
-			if err := r.run(0); err != nil {
-				t.Fatalf("seed %d: the last run: %v", seed, err)
-			}
+			r.empty()
 			r.handle()
-			t.Logf("seed %d: %d requests, %d messages were sent twice", seed, r.requests, r.twice)
+			t.Logf("%d requests, %d messages were sent twice", r.requests, r.twice)
 		})
+	}
+}
+
+// empty runs the command, kills it, and runs it again, until it says that no
+// message stays.
+func (r *redriveTest) empty() {
+	r.t.Helper()
+	seed := testSeed(r.t)
+	r.t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range redriveKill {
+		killed := r.run(1+random.IntN(deadLetters()/4)) != nil
+		r.letTimePass()
+		if !killed { // the queue was empty before
+			break
+		}
+	}
+	if err := r.run(0); err != nil {
+		r.t.Fatalf("the last run: %v", err)
 	}
 }
 
@@ -85,8 +93,11 @@ type redriveTest struct {
 	proxy        *httptest.Server
 	locker       *lock.Locker
 	store        string
-	runs         map[string]int // of each message
-	twice        int            // messages that were sent twice
+	functions    string                                             // URL of Lambda
+	args         []string                                           // of the command
+	failed       func(e *types.SendMessageBatchRequestEntry, i int) // nil: messages of a queue
+	runs         map[string]int                                     // of each message
+	twice        int                                                // messages that were sent twice
 
 	mu       sync.Mutex
 	command  *exec.Cmd
@@ -109,6 +120,7 @@ func newRedriveTest(t *testing.T, path, suffix string) *redriveTest {
 	r.proxy = httptest.NewServer(r.through(moto.Endpoint))
 	t.Cleanup(r.proxy.Close)
 	r.source, r.dead = r.queue("orders"), r.queue("dead")
+	r.args = []string{"--to", r.source, r.dead}
 	return r
 }
 
@@ -139,6 +151,9 @@ func (r *redriveTest) fill() {
 		e := types.SendMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), MessageBody: aws.String(string(text))}
 		if r.suffix != "" {
 			e.MessageGroupId, e.MessageDeduplicationId = aws.String(fmt.Sprint(m.Group)), &m.Order
+		}
+		if r.failed != nil {
+			r.failed(&e, i)
 		}
 		in.Entries = append(in.Entries, e)
 		if len(in.Entries) == 10 {
@@ -209,7 +224,8 @@ func (r *redriveTest) run(requests int) error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, r.path, "redrive", "--yes", "--namespace", "orders", "--name", "{{.order}}", "--event", "{{.order}}", "--to", r.source, r.dead)
+	args := append([]string{"redrive", "--yes", "--namespace", "orders", "--name", "{{.order}}", "--event", "{{.order}}"}, r.args...)
+	c := exec.CommandContext(ctx, r.path, args...)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = io.Discard, &said
 	c.Env = r.environment()
@@ -232,7 +248,7 @@ func (r *redriveTest) run(requests int) error {
 
 // environment has the command ask the proxy.
 func (r *redriveTest) environment() []string {
-	return append(os.Environ(), "LAMBDALOCK_STORE="+r.store, "AWS_ENDPOINT_URL_SQS="+r.proxy.URL, "AWS_REGION="+servers.Region,
+	return append(os.Environ(), "LAMBDALOCK_STORE="+r.store, "AWS_ENDPOINT_URL_SQS="+r.proxy.URL, "AWS_ENDPOINT_URL_LAMBDA="+r.functions, "AWS_REGION="+servers.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CONFIG_FILE="+os.DevNull)
 }
 
@@ -270,6 +286,11 @@ func (r *redriveTest) handle() {
 			}
 		}
 	}
+	r.checkRuns()
+}
+
+func (r *redriveTest) checkRuns() {
+	r.t.Helper()
 	for i := range deadLetters() {
 		if n := r.runs[fmt.Sprint("order-", i)]; n != 1 {
 			r.t.Errorf("order %d ran %d times", i, n)

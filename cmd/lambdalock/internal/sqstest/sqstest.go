@@ -194,19 +194,24 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 // FIFO queue as many of one group as there are, and then of the next.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 func (f *SQS) inTurn(url string) []*Message {
-	all := slices.Clone(f.queues[url].messages)
-	if strings.HasSuffix(url, ".fifo") {
-		place := map[string]int{} // of the first message of a group
-		for i, m := range all {
-			if _, ok := place[m.Attributes["MessageGroupId"]]; !ok {
-				place[m.Attributes["MessageGroupId"]] = i
-			}
-		}
-		slices.SortStableFunc(all, func(a, b *Message) int {
-			return place[a.Attributes["MessageGroupId"]] - place[b.Attributes["MessageGroupId"]]
-		})
+	all := f.queues[url].messages
+	if !strings.HasSuffix(url, ".fifo") {
+		return all
 	}
-	return all
+	var groups []string
+	of := map[string][]*Message{}
+	for _, m := range all {
+		group := m.Attributes["MessageGroupId"]
+		if of[group] == nil {
+			groups = append(groups, group)
+		}
+		of[group] = append(of[group], m)
+	}
+	var turns []*Message
+	for _, group := range groups {
+		turns = append(turns, of[group]...)
+	}
+	return turns
 }
 
 // as returns a message with what was asked for.
