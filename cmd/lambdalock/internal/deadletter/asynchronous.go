@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -159,8 +160,8 @@ func (f *Functions) invoke(ctx context.Context, arn string, event []byte) (id st
 	if err != nil {
 		return "", &ServiceError{Of: "function " + short(arn), Err: err, Unclear: !refused(err)}
 	}
-	if out.StatusCode != 202 {
-		return "", &ServiceError{Of: "function " + short(arn), Err: errors.New("Lambda does not say that it took the event"), Unclear: true}
+	if out.StatusCode != http.StatusAccepted {
+		return "", &ServiceError{Of: "function " + short(arn), Err: errors.New("it is not known whether Lambda took the event"), Unclear: true}
 	}
 	id, _ = awsmiddleware.GetRequestIDMetadata(out.ResultMetadata)
 	return id, nil

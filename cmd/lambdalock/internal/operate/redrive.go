@@ -26,7 +26,7 @@ type Redrive struct {
 	console.StoreFlags
 	confirmation
 	jsonFlag
-	Queue string `arg:"" help:"The dead-letter queue: its name, URL or ARN."`
+	Queue string `arg:"" help:"The dead-letter queue or failure destination: its name, URL or ARN."`
 
 	To      string        `placeholder:"QUEUE" help:"Where to send messages to (the queue that each came from)."`
 	Key     string        `placeholder:"FUNCTION" help:"Key function of package keyfuncs, as explain names it, such as SQSMessage or SQSBody(S3Object). Default: the one whose row is there."`
@@ -175,6 +175,8 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 		r.early = "It ended early: there may be messages that it did not look at."
 	case q.CameBack():
 		r.early = "Those that stay came back before all were seen: give a longer --hide."
+	case q.InFlight > 0:
+		r.early = fmt.Sprintf("Run it again when the %d in flight are back.", q.InFlight)
 	}
 	_, _ = fmt.Fprintln(notes, r.summary())
 	return cmp.Or(err, r.left())
