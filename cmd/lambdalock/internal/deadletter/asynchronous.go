@@ -25,7 +25,8 @@ const largestEvent = 1 << 20
 type Functions struct {
 	Client InvokeClient
 	// ARN of the function whose events are redriven, with its alias or version if
-	// one was named. Empty: of every function that a message names.
+	// one was named. Empty: of none, because the namespace of the locks is that of
+	// one function, and another may have the same keys.
 	ARN string
 	// DeadLetterQueue is the ARN of that function's.
 	DeadLetterQueue string
@@ -105,13 +106,16 @@ func (m *Message) nowhere() string {
 
 // foreign says why a message is none of the function's, or "".
 func (f *Functions) foreign(m *Message) string {
-	if m.failed == nil || f.ARN == "" {
+	switch {
+	case m.failed == nil:
 		return ""
-	}
-	if m.failed.function == "" {
-		if f.DeadLetterQueue == m.Queue {
-			return ""
-		}
+	case f.ARN == "" && m.failed.function == "":
+		return "it is the event of an asynchronous invocation that failed: give the --function whose dead-letter queue this is"
+	case f.ARN == "":
+		return "it is an asynchronous invocation that failed: give --function " + m.failed.function
+	case m.failed.function == "" && f.DeadLetterQueue == m.Queue:
+		return ""
+	case m.failed.function == "":
 		return fmt.Sprintf("it is the event of an asynchronous invocation that failed, and the dead-letter queue of %s is another one: %s", short(f.ARN), orNone(f.DeadLetterQueue))
 	}
 	asked, from := functionARN.FindStringSubmatch(f.ARN), functionARN.FindStringSubmatch(m.failed.function)
@@ -138,8 +142,6 @@ func short(arn string) string {
 // none is. A message that names its function names the alias, too.
 func (f *Functions) target(m *Message) (arn, why string) {
 	switch e := m.failed; {
-	case e.function == "" && f.ARN == "":
-		return "", "it is the event of an asynchronous invocation that failed, and does not name the function: give the --function whose dead-letter queue this is"
 	case len(e.event) > largestEvent:
 		return "", fmt.Sprintf("its event has %d bytes, and an asynchronous invocation takes at most %d", len(e.event), largestEvent)
 	case !json.Valid(e.event):

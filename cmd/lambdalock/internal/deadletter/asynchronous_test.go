@@ -67,41 +67,43 @@ func TestDecideAsynchronous(t *testing.T) {
 		held, died       lock.Key
 		action, to, why  string
 	}{
-		"failure destination":               {from: thumbnails + ":prod", rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":prod", why: "not remembered"},
+		"failure destination":               {from: thumbnails + ":prod", asked: thumbnails, rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":prod", why: "not remembered"},
 		"failure destination, unqualified":  {from: thumbnails + ":$LATEST", asked: thumbnails, rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":$LATEST"},
 		"failure destination, of an alias":  {from: thumbnails + ":prod", asked: thumbnails, rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":prod"},
 		"the alias that was asked for":      {from: thumbnails + ":prod", asked: thumbnails + ":prod", rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":prod"},
 		"another alias":                     {from: thumbnails + ":$LATEST", asked: thumbnails + ":prod", unknown: true, rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "an asynchronous invocation of " + thumbnails + ":$LATEST, and --function names thumbnails:prod"},
 		"another function":                  {from: thumbnails + "2:prod", asked: thumbnails, unknown: true, rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "--function names thumbnails"},
 		"another account":                   {from: strings.Replace(thumbnails, "1234", "4321", 1), asked: thumbnails, action: Leave, why: "--function names thumbnails"},
-		"completed":                         {from: thumbnails, rows: []lock.Key{s3("k", "0055")}, action: Delete, why: "completed, and remembered"},
-		"held":                              {from: thumbnails, held: s3("k", "0044"), action: Leave, why: "held by another event"},
-		"interrupted":                       {from: thumbnails, unknown: true, died: s3("k", "0055"), action: Leave, why: "OnInterrupted decides"}, // F19
-		"stale":                             {from: thumbnails, rows: []lock.Key{{Name: "s3/b/k", Event: "0066", Order: "s0066"}}, action: Leave, why: "stale"},
-		"completed, with an order":          {from: thumbnails, rows: []lock.Key{latest}, action: Delete, why: "completed"},
-		"no row":                            {from: thumbnails, action: Leave, why: "there is no row"},
-		"no row, invoked nevertheless":      {from: thumbnails, unknown: true, action: Invoke, to: thumbnails},
+		"completed":                         {from: thumbnails, asked: thumbnails, rows: []lock.Key{s3("k", "0055")}, action: Delete, why: "completed, and remembered"},
+		"held":                              {from: thumbnails, asked: thumbnails, held: s3("k", "0044"), action: Leave, why: "held by another event"},
+		"interrupted":                       {from: thumbnails, asked: thumbnails, unknown: true, died: s3("k", "0055"), action: Leave, why: "OnInterrupted decides"}, // F19
+		"stale":                             {from: thumbnails, asked: thumbnails, rows: []lock.Key{{Name: "s3/b/k", Event: "0066", Order: "s0066"}}, action: Leave, why: "stale"},
+		"completed, with an order":          {from: thumbnails, asked: thumbnails, rows: []lock.Key{latest}, action: Delete, why: "completed"},
+		"no row":                            {from: thumbnails, asked: thumbnails, action: Leave, why: "there is no row"},
+		"no row, invoked nevertheless":      {from: thumbnails, asked: thumbnails, unknown: true, action: Invoke, to: thumbnails},
 		"dead-letter queue":                 {asked: thumbnails, rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails},
 		"dead-letter queue, of an alias":    {asked: thumbnails + ":prod", rows: []lock.Key{s3("k", "0044")}, action: Invoke, to: thumbnails + ":prod"},
 		"dead-letter queue, no function":    {rows: []lock.Key{s3("k", "0044")}, action: Leave, why: "give the --function whose dead-letter queue this is"},
-		"dead-letter queue, completed":      {rows: []lock.Key{s3("k", "0055")}, action: Delete},
+		"dead-letter queue, completed":      {asked: thumbnails, rows: []lock.Key{s3("k", "0055")}, action: Delete},
+		"which function, completed":         {rows: []lock.Key{s3("k", "0055")}, unknown: true, action: Leave, why: "give the --function whose dead-letter queue this is"},
+		"a function, completed":             {from: thumbnails + ":prod", rows: []lock.Key{s3("k", "0055")}, unknown: true, action: Leave, why: "give --function " + thumbnails + ":prod"},
 		"another dead-letter queue":         {asked: thumbnails, queue: "arn:other", unknown: true, rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "the dead-letter queue of thumbnails is another one: arn:other"},
 		"no dead-letter queue":              {asked: thumbnails, queue: noDLQ, unknown: true, action: Leave, why: "it has none"},
-		"several records":                   {from: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055"), s3("l", "0044")}, action: Invoke, to: thumbnails},
-		"several records, completed":        {from: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055"), s3("l", "0055")}, action: Delete},
-		"several records, one without row":  {from: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "there is no row"},
-		"several records, one held":         {from: thumbnails, event: uploaded("m", "k", "l"), unknown: true, rows: []lock.Key{s3("l", "0055")}, held: s3("k", "0044"), action: Leave, why: "held"},
-		"key function":                      {from: thumbnails, key: "S3Object", rows: []lock.Key{s3("k", "0055")}, action: Delete},
-		"key function of a record":          {from: thumbnails, key: "S3LatestRecord", rows: []lock.Key{s3("k", "0055")}, action: Delete},
-		"key function of a queue":           {from: thumbnails, key: "SQSMessage", rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "SQSMessage is not a key function for it"},
-		"own key, completed":                {from: thumbnails, event: placed, name: "{{.customer}}", given: "{{.order}}", rows: []lock.Key{{Name: "jane", Event: "12345678901234567890"}}, action: Delete},
+		"several records":                   {from: thumbnails, asked: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055"), s3("l", "0044")}, action: Invoke, to: thumbnails},
+		"several records, completed":        {from: thumbnails, asked: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055"), s3("l", "0055")}, action: Delete},
+		"several records, one without row":  {from: thumbnails, asked: thumbnails, event: uploaded("k", "l"), rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "there is no row"},
+		"several records, one held":         {from: thumbnails, asked: thumbnails, event: uploaded("m", "k", "l"), unknown: true, rows: []lock.Key{s3("l", "0055")}, held: s3("k", "0044"), action: Leave, why: "held"},
+		"key function":                      {from: thumbnails, asked: thumbnails, key: "S3Object", rows: []lock.Key{s3("k", "0055")}, action: Delete},
+		"key function of a record":          {from: thumbnails, asked: thumbnails, key: "S3LatestRecord", rows: []lock.Key{s3("k", "0055")}, action: Delete},
+		"key function of a queue":           {from: thumbnails, asked: thumbnails, key: "SQSMessage", rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "SQSMessage is not a key function for it"},
+		"own key, completed":                {from: thumbnails, asked: thumbnails, event: placed, name: "{{.customer}}", given: "{{.order}}", rows: []lock.Key{{Name: "jane", Event: "12345678901234567890"}}, action: Delete},
 		"own key, not completed":            {asked: thumbnails, event: placed, name: "{{.customer}}", given: "{{.order}}", rows: []lock.Key{{Name: "jane", Event: "1"}}, action: Invoke, to: thumbnails},
-		"own key, id of the message":        {from: thumbnails, event: placed, name: "{{.customer}}", rows: []lock.Key{{Name: "jane", Event: "m-1"}}, action: Leave, why: "give --event, too"},
-		"event of no source":                {from: thumbnails, event: `{"a":1}`, action: Leave, why: "not an event of a source that has a key function"},
-		"event that is null":                {from: thumbnails, event: `null`, unknown: true, action: Invoke, to: thumbnails},
+		"own key, id of the message":        {from: thumbnails, asked: thumbnails, event: placed, name: "{{.customer}}", rows: []lock.Key{{Name: "jane", Event: "m-1"}}, action: Leave, why: "give --event, too"},
+		"event of no source":                {from: thumbnails, asked: thumbnails, event: `{"a":1}`, action: Leave, why: "not an event of a source that has a key function"},
+		"event that is null":                {from: thumbnails, asked: thumbnails, event: `null`, unknown: true, action: Invoke, to: thumbnails},
 		"text":                              {asked: thumbnails, event: `hello`, unknown: true, action: Leave, why: "its event is not JSON"},
-		"event that is too large":           {from: thumbnails, event: `"` + strings.Repeat("x", largestEvent-1) + `"`, unknown: true, action: Leave, why: "its event has 1048577 bytes, and an asynchronous invocation takes at most 1048576"},
-		"as large as may be":                {from: thumbnails, event: `"` + strings.Repeat("x", largestEvent-2) + `"`, unknown: true, action: Invoke, to: thumbnails},
+		"event that is too large":           {from: thumbnails, asked: thumbnails, event: `"` + strings.Repeat("x", largestEvent-1) + `"`, unknown: true, action: Leave, why: "its event has 1048577 bytes, and an asynchronous invocation takes at most 1048576"},
+		"as large as may be":                {from: thumbnails, asked: thumbnails, event: `"` + strings.Repeat("x", largestEvent-2) + `"`, unknown: true, action: Invoke, to: thumbnails},
 		"a function that is not a function": {from: "thumbnails", unknown: true, action: Leave, why: "is not an asynchronous invocation that failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,13 +172,16 @@ func TestNowhere(t *testing.T) {
 			t.Parallel()
 			f := sqstest.New(t, "dlq")
 			delete(f.Put("dlq", "", "m1", "", c.body).Attributes, "DeadLetterQueueSourceArn")
-			q, err := open(t, f, "dlq")
-			if err != nil {
-				t.Fatal(err)
-			}
-			round, err := NewRun(q, &Judge{Store: memstore.New(), Unknown: true}).Next(t.Context())
-			if err != nil || len(round) != 1 || round[0].Action != Leave || !strings.Contains(round[0].Why, c.want) {
-				t.Errorf("%+v, %v", round, err)
+			for _, unknown := range []bool{false, true} {
+				q, err := open(t, f, "dlq")
+				if err != nil {
+					t.Fatal(err)
+				}
+				round, err := NewRun(q, &Judge{Store: memstore.New(), Unknown: unknown}).Next(t.Context())
+				if err != nil || len(round) != 1 || round[0].Action != Leave || !strings.Contains(round[0].Why, c.want) {
+					t.Errorf("%+v, %v", round, err)
+				}
+				_, _ = q.Release(t.Context())
 			}
 		})
 	}

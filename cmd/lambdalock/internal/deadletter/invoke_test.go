@@ -108,7 +108,7 @@ func TestInvokeEnds(t *testing.T) {
 			}
 			return nil
 		}
-		all, err := redrive(t, f, "dlq", &Judge{Store: memstore.New(), Unknown: true, Functions: Functions{Client: f}})
+		all, err := redrive(t, f, "dlq", &Judge{Store: memstore.New(), Unknown: true, Functions: Functions{Client: f, ARN: thumbnails}})
 		if err != nil || len(all) != 30 || len(f.Invoked) != 30 || len(f.Bodies("dlq")) != 30 || f.Hidden("dlq") > 0 {
 			t.Errorf("%d messages, %d invocations, %d are here, %d invisible, error %v", len(all), len(f.Invoked), len(f.Bodies("dlq")), f.Hidden("dlq"), err)
 		}
@@ -174,7 +174,7 @@ func TestInvokeFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := NewRun(q, &Judge{Store: memstore.New(), Unknown: true, Functions: Functions{Client: f}})
+				r := NewRun(q, &Judge{Store: memstore.New(), Unknown: true, Functions: Functions{Client: f, ARN: thumbnails}})
 				round, err := r.Next(ctx)
 				if err != nil {
 					t.Fatal(err)

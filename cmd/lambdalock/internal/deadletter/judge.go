@@ -130,10 +130,11 @@ func (j *Judge) completedByID(ctx context.Context, name string, m *Message) (boo
 	return err == nil && byID.Records[0].Keys[0].Verdict.Completed, err
 }
 
-// unknown decides about a message of which the rows tell nothing.
+// unknown decides about a message of which the rows tell nothing. One that came
+// from nowhere stays in any case, and that says more.
 func (j *Judge) unknown(d Decision, m *Message, why string) Decision {
 	d.Why = why
-	if j.Unknown {
+	if j.Unknown || m.From == "" && m.failed == nil {
 		j.again(&d, m)
 	}
 	return d

@@ -43,7 +43,7 @@ func (c *Redrive) Help() string {
 
 It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, up to ten messages are in both queues; in a FIFO queue SQS drops their copies if the command is run again within 5 minutes. The last line counts messages that were sent and not deleted. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
 
-Events of asynchronous invocations came from no queue: the function is invoked asynchronously with the original event, byte for byte as the queue has it, and then the message is deleted. A message of a failure destination names its function, with the alias; with --function it stays if it names another one. A message of a function's dead-letter queue names none: give --function, with :ALIAS if the events come through an alias. If the command dies in between, up to ten events are invoked twice, which a handler with the lock skips.
+Events of asynchronous invocations came from no queue: the function is invoked asynchronously with the original event, byte for byte as the queue has it, and then the message is deleted. Give that --function, because its namespace has the locks. A message of a failure destination names its function, and the alias that is invoked; it stays if that is another function, or another alias than that of --function. A message of a function's dead-letter queue names none: give --function with :ALIAS if the events come through an alias. Functions that share a dead-letter queue may have the same keys: then this may delete or take events of the other. If the command dies in between, up to ten events are invoked twice, which a handler with the lock skips.
 
 Ctrl-C ends it, and so does a service that refuses or does not answer: it says what it did until then. Run it again to go on: it keeps nothing but what is in the queue.
 
@@ -53,7 +53,7 @@ While it runs, others do not see the messages. In the end it makes those that st
 
 The status is 0 if no message stays, 1 if some do or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
 
-It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, for asynchronous events lambda:InvokeFunction on the function, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
+It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, for asynchronous events lambda:GetFunctionConfiguration and lambda:InvokeFunction on the function, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
 
 Examples:
   lambdalock redrive --namespace orders --dry-run orders-dlq   # what it would do

@@ -40,7 +40,7 @@ func (f *redriveTest) runAsync(ctx context.Context, t *testing.T) (said, asked s
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := &deadletter.Judge{Store: f.store, Namespace: "orders", Name: order, Event: order, Functions: deadletter.Functions{Client: f}}
+	judge := &deadletter.Judge{Store: f.store, Namespace: "orders", Name: order, Event: order, Functions: deadletter.Functions{Client: f, ARN: failedFunction}}
 	var out strings.Builder
 	err = f.command.redrive(ctx, q, judge, &out, &out, func(_ context.Context, question string) error {
 		asked = question

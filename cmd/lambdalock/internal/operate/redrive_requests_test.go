@@ -64,7 +64,7 @@ func TestRedriveAsksForTenAtATime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				judge := &deadletter.Judge{Store: store, Namespace: "orders", Name: order, Event: order, Unknown: true, Functions: deadletter.Functions{Client: f}}
+				judge := &deadletter.Judge{Store: store, Namespace: "orders", Name: order, Event: order, Unknown: true, Functions: deadletter.Functions{Client: f, ARN: failedFunction}}
 				if err := command.redrive(t.Context(), q, judge, io.Discard, io.Discard, answering(nil, nil)); err != nil {
 					t.Fatal(err)
 				}
