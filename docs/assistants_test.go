@@ -87,7 +87,7 @@ func TestAssistantsGetTheKeyOfTheSource(t *testing.T) {
 	}
 	for _, m := range rows {
 		source, key := m[1], strings.ReplaceAll(m[2], "keyfuncs.", "")
-		if source == "SQS, with an id in the body" {
+		if strings.HasSuffix(source, "for an id in the body") {
 			continue // no source's own id
 		}
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(source) + ` \|.*`).FindString(sources)
