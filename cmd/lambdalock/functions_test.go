@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +83,15 @@ var functions = map[string]func(){
 	},
 	"offsets": func() {
 		lambda.Start(middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return nil }))
+	},
+	"partial answers": func() {
+		var failed atomic.Bool
+		lambda.Start(middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(_ context.Context, r events.KafkaRecord) error {
+			if r.Offset == 2 && failed.CompareAndSwap(false, true) {
+				return errors.New("not yet")
+			}
+			return nil
+		}, middleware.PartialAnswers()))
 	},
 	"partner": func() {
 		one := middleware.WithLock(keyfuncs.Static("partner"), func(ctx context.Context, _ events.SQSMessage) error { return await(ctx, "refused") }, middleware.Observe(markHeld))

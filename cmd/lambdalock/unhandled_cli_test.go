@@ -148,6 +148,20 @@ func TestMessages(t *testing.T) {
 			0,
 			"records delivered 6   ran 3   skipped 3   held 0   failed 0   given up 0",
 		},
+		"Kafka with partial answers": {
+			"partial answers",
+			[]string{"--async", file(t, "partial.json", `{"eventSource":"aws:kafka","eventSourceArn":"arn:aws:kafka:eu-west-1:1:cluster/c/1","records":{
+		"t-0":[{"topic":"t","partition":0,"offset":1,"timestamp":1,"key":"aw==","value":"dg=="},{"topic":"t","partition":0,"offset":2,"timestamp":1,"key":"aw==","value":"dg=="}]}}`)},
+			0,
+			"records delivered 4   ran 2   skipped 1   held 0   failed 1   given up 0",
+		},
+		"Kafka with partial answers, once": {
+			"partial answers",
+			[]string{file(t, "once.json", `{"eventSource":"aws:kafka","eventSourceArn":"arn:aws:kafka:eu-west-1:1:cluster/c/1","records":{
+		"t-0":[{"topic":"t","partition":0,"offset":1,"timestamp":1,"key":"aw==","value":"dg=="},{"topic":"t","partition":0,"offset":2,"timestamp":1,"key":"aw==","value":"dg=="}]}}`)},
+			1,
+			"records delivered 2   ran 1   skipped 0   held 0   failed 1   given up 0",
+		},
 		"no batch": {"", []string{s3Event(t, "cat.png")}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

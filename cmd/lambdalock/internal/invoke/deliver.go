@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -73,6 +74,7 @@ type delivery struct {
 	// of them that the source delivers again.
 	failed, returned []*record
 	ignored          []*record // of a batch
+	named            int       // records of a whole event that its answer says failed
 	remark           string    // shown in place of the answer
 	claims           localtable.Claims
 	fates            fates // of its records
@@ -102,6 +104,8 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 		v.failed, v.returned = records, records
 	case b != nil:
 		v.judgeRecords(b, log, !d.IgnoreFailures)
+	case records[0].event.kafka:
+		v.judgeKafka(log)
 	}
 	if b != nil {
 		v.ignored = ignoredOf(records, r.Log)
@@ -126,9 +130,27 @@ func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
 	} else {
 		v.remark += ", and are lost: without ReportBatchItemFailures, Lambda takes them for completed"
 	}
+	v.failedIn(len(v.failed) < len(v.records), log)
+}
+
+// judgeKafka finds out whether records failed. Lambda repeats only those that
+// the answer names; here all come again, and the others are skipped.
+func (v *delivery) judgeKafka(log tally) {
+	var a struct{ BatchItemFailures []json.RawMessage }
+	if json.Unmarshal(v.result.Payload, &a) != nil || len(a.BatchItemFailures) == 0 {
+		return
+	}
+	all := max(v.records[0].event.several, 1)
+	v.failed, v.returned, v.named = v.records, v.records, min(len(a.BatchItemFailures), all)
+	v.failedIn(v.named < all, log)
+}
+
+// failedIn is the outcome of a success whose answer returns records: a part of
+// them, or all.
+func (v *delivery) failedIn(part bool, log tally) {
 	heldUp := onlyHeld(log)
 	switch {
-	case len(v.failed) < len(v.records):
+	case part:
 		v.outcome = outcome{word: partly}
 		if heldUp {
 			v.outcome = v.outcome.note(held)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 )
 
@@ -23,6 +24,7 @@ type event struct {
 	batch   *batch // nil: it is completed or not, as a whole
 	api     api
 	several int // records of an event that is not a batch, if it has more than one
+	kafka   bool
 }
 
 func readEvents(names []string, async bool) ([]*event, error) {
@@ -79,7 +81,7 @@ func readEvent(name string) (*event, error) {
 	}
 	e := &event{name: name, payload: payload, batch: readBatch(payload), api: readAPI(payload)}
 	if e.batch == nil {
-		e.several = several(payload)
+		e.several, e.kafka = several(payload), eventkind.Of(payload) == eventkind.Kafka
 	}
 	return e, nil
 }

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -41,7 +42,7 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	if e := v.records[0].event; e.batch == nil && e.several == 0 {
 		return fates{}
 	} else if e.batch == nil {
-		f.delivered, back = e.several, back*e.several // it is delivered again as a whole
+		f.delivered, back = e.several, cmp.Or(v.named, back*e.several) // it is delivered again as a whole
 	}
 	var (
 		done    = f.delivered - back
