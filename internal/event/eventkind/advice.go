@@ -63,7 +63,7 @@ func NoS3Records(doc []byte, carrier *Kind) string {
 		if carrier == EventBridge {
 			return "holds no S3 notification: for events of S3 on EventBridge the key function is EventBridgeS3Object"
 		}
-		return "holds no S3 notification and no s3:TestEvent"
+		return "holds no S3 notification and no s3:TestEvent: `lambdalock explain` names the key function of what it is"
 	default:
 		return k.Refusal(carrier)
 	}
