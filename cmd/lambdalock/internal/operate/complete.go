@@ -109,6 +109,9 @@ func (c *Complete) with(m driver.Memory) (*driver.Memory, error) {
 	}
 	m.Completed = append(slices.DeleteFunc(slices.Clone(m.Completed), func(d driver.CompletedEvent) bool { return d.Event == e.Event }),
 		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: now.Add(c.Remember).Truncate(time.Millisecond)})
+	if m.Result.Event == e.Event { // of an earlier run, whose completion has expired
+		m.Result = driver.Result{}
+	}
 	m.Interrupted = withoutInterrupted(&m, e.Event)
 	return &m, nil
 }

@@ -96,6 +96,16 @@ func TestInterruptedRows(t *testing.T) { // F19
 				t.Error(err)
 			}
 		}},
+		"it was done twice": {decide: complete("e1"), event: "e1", says: "Completed", completed: "e1", before: func(t *testing.T, store *memstore.Store) {
+			ended := time.Now().Add(-45 * time.Minute).Truncate(time.Millisecond)
+			_, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: "orders/a", Token: "f request 1", Memory: &driver.Memory{
+				Completed: []driver.CompletedEvent{{Event: "e1", Payload: "q", Until: ended}}, Result: driver.Result{Event: "e1", Body: []byte("of the first run")},
+			}})
+			if !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			die(t, store, "e1", "f request 2", 30*time.Minute)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +131,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 			if n := strings.Count(shown.String(), "\n  interrupted "); n != c.interrupted {
 				t.Errorf("%d interrupted events, want %d:\n%s", n, c.interrupted, shown.String())
 			}
-			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p") {
+			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p" || row.Memory.Result.Event == c.completed) {
 				t.Errorf("the row remembers %+v", row.Memory)
 			}
 			for _, e := range row.Memory.Completed {
