@@ -56,7 +56,8 @@ func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) Int
 
 // AskFor is [Ask] for handlers with a result: if done is true, the event is
 // completed with that result, which is stored and replayed as if the handler
-// had returned it. R is the handler's result type.
+// had returned it, whatever [RememberFor] says of it. R is the handler's result
+// type.
 func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("AskFor(nil): pass the function that finds out whether the work was done")
