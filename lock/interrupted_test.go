@@ -181,6 +181,7 @@ func TestOnInterrupted(t *testing.T) { // F19
 		return &lock.Completion{Result: []byte("result")}, nil
 	}
 	isInterrupted := func(err error) bool { return errors.As(err, new(*lock.InterruptedError)) }
+	isOther := func(err error) bool { return err != nil && !isCompleted(err) }
 	result := func(want string) func(error) bool {
 		return func(err error) bool {
 			var e *lock.CompletedError
@@ -201,6 +202,9 @@ func TestOnInterrupted(t *testing.T) { // F19
 			<-ctx.Done()
 			return nil, nil
 		}, isLost, isLost, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"that of another lock": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+			return nil, &lock.CompletedError{Key: keyA}
+		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -283,13 +287,21 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		f := newFixture(t)
 		q := &inquiry{answer: lock.FailInterrupted}
 		o := lock.Options{OnInterrupted: q.decide, Lease: lock.FixedLease(10 * time.Second)}
-		a, b := lock.Key{Name: "a", Event: "e1"}, lock.Key{Name: "b", Event: "e1"}
+		a, b := lock.Key{Name: "a", Event: "e1", Payload: "one"}, lock.Key{Name: "b", Event: "e1"}
 		expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
 		time.Sleep(11 * time.Second)
 		_ = f.mustAcquire(f.locker(lock.Options{}), lock.Key{Name: "a"}).Release()
 		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, new(*lock.InterruptedError)) || len(q.asked) != 1 {
 			t.Fatalf("asked %d times: %v", len(q.asked), err)
 		}
+		var mismatch *lock.PayloadMismatchError
+		if _, err := f.locker(o).AcquireAll(t.Context(), lock.Key{Name: "a", Event: "e1", Payload: "two"}, b); !errors.As(err, &mismatch) || mismatch.Key.Name != "a" {
+			t.Errorf("with another payload: %v", err)
+		}
+		cools := o
+		cools.HoldAtLeast = time.Hour // no work has begun
+		_, _ = f.locker(cools).AcquireAll(t.Context(), a, b)
+		q.asked = q.asked[:1]
 		for _, key := range []lock.Key{{Name: "a"}, {Name: "b"}} { // both are free
 			_ = f.mustAcquire(f.locker(lock.Options{}), key).Release()
 		}
@@ -308,6 +320,25 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		if _, err := f.locker(o).AcquireAll(t.Context(), b); !isCompleted(err) {
 			t.Errorf("under one of the keys: %v", err)
 		}
+	})
+}
+
+// TestNoTimeAfterAsking: the work does not begin if the answer took until the
+// deadline, although the lease goes on.
+func TestNoTimeAfterAsking(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		o := lock.Options{OnInterrupted: func(ctx context.Context, _ *lock.InterruptedError) (*lock.Completion, error) {
+			<-ctx.Done()
+			return nil, nil
+		}}
+		f.die(o, event("e1"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := f.locker(o).Acquire(ctx, event("e1")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the work may begin: %v", err)
+		}
+		f.wantFree("afterwards")
 	})
 }
 
@@ -478,8 +509,10 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 				o := lock.Options{OnInterrupted: lock.FailInterrupted, Lease: lock.FixedLease(10 * time.Second)}
 				f.die(lock.Options{}, event("e1"))
 				end(f, o)
-				if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, new(*lock.InterruptedError)) {
-					t.Errorf("the next time: %v", err)
+				time.Sleep(lock.DefaultRemember - time.Minute)
+				var interrupted *lock.InterruptedError
+				if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, &interrupted) || interrupted.Holder != "the dead one" {
+					t.Errorf("a day later: %v", err)
 				}
 			})
 		})
