@@ -88,8 +88,8 @@ func (o Observation) level() slog.Level {
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
 // any, key (the digest of the name), duration, waited, requests, fence,
-// forgotten, holder with until, and error, which is called reason if the
-// outcome is not a failure. It shows neither name nor event.
+// completed, forgotten, holder with until, and error, which is called reason if
+// the outcome is not a failure. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {
@@ -106,6 +106,9 @@ func (o Observation) LogValue() slog.Value {
 	}
 	if o.Fence != 0 {
 		attrs = append(attrs, slog.Int64("fence", o.Fence))
+	}
+	if o.Completed {
+		attrs = append(attrs, slog.Bool("completed", true))
 	}
 	if o.Forgotten != 0 {
 		attrs = append(attrs, slog.Int("forgotten", o.Forgotten))

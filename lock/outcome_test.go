@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -182,20 +181,26 @@ func TestStoreThatPanics(t *testing.T) { // F48
 	})
 }
 
-// TestLogValueWithoutAKey: the digest of no name would look like a key.
-func TestLogValueWithoutAKey(t *testing.T) {
+// TestLogValue: the digest of no name would look like a key, and a release
+// would look like a completion.
+func TestLogValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		key  lock.Key
-		want bool
+		of   lock.Observation
+		want []string
 	}{
-		"with a name": {lock.Key{Name: "n"}, true},
-		"without":     {lock.Key{}, false},
+		"with a name": {lock.Observation{Outcome: lock.OutcomeRefused, Key: lock.Key{Name: "n"}}, []string{"key"}},
+		"without":     {lock.Observation{Outcome: lock.OutcomeRefused}, nil},
+		"completed":   {lock.Observation{Outcome: lock.OutcomeReleased, Key: lock.Key{Name: "n"}, Completed: true}, []string{"key", "completed"}},
+		"released":    {lock.Observation{Outcome: lock.OutcomeReleased, Key: lock.Key{Name: "n"}}, []string{"key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attrs := lock.Observation{Outcome: lock.OutcomeRefused, Key: c.key}.LogValue().Group()
-			if got := slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "key" }); got != c.want {
-				t.Errorf("attributes %v, key %v, want %v", attrs, got, c.want)
+			var got []string
+			for _, a := range c.of.LogValue().Group() {
+				got = append(got, a.Key)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("attributes %v, want %v", got, c.want)
 			}
 		})
 	}
