@@ -509,7 +509,7 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 				o := lock.Options{OnInterrupted: lock.FailInterrupted, Lease: lock.FixedLease(10 * time.Second)}
 				f.die(lock.Options{}, event("e1"))
 				end(f, o)
-				time.Sleep(lock.DefaultRemember - time.Minute)
+				time.Sleep(lock.DefaultRemember - 5*time.Second)
 				var interrupted *lock.InterruptedError
 				if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, &interrupted) || interrupted.Holder != "the dead one" {
 					t.Errorf("a day later: %v", err)

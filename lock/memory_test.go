@@ -525,16 +525,26 @@ func TestRoomOfARow(t *testing.T) { // F46
 		order   string
 		payload string
 		want    int
+
+		interrupted bool // another one was
 	}{
-		"events":        {length: 34, want: 14},                // 337 + 9 + 14·(34+12) + 34
-		"with an order": {length: 50, order: "%08d", want: 10}, // 337 + 9 + 8 + 10·(50+12) + 50
-		"with payloads": {length: 17, payload: "1 €", want: 9}, // 337 + 9 + 18 + 9·(17+12 + 17+1+22) + 17+22
+		"events":                    {length: 34, want: 14},                    // 337 + 9 + 14·(34+12) + 34
+		"with an order":             {length: 50, order: "%08d", want: 10},     // 337 + 9 + 8 + 10·(50+12) + 50
+		"with payloads":             {length: 17, payload: "1 €", want: 9},     // 337 + 9 + 18 + 9·(17+12 + 17+1+22) + 17+22
+		"beside an interrupted one": {length: 34, want: 11, interrupted: true}, // 337 + 9 + 20 + 75+1+22+20 + 11·(34+12) + 34
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for resource, want := range map[string]int{"resource": c.want, "resource1": c.want - 1} {
 				f := newFixture(t)
-				l := f.locker(lock.Options{RememberEvents: 1})
+				o := lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return strings.Repeat("h", 20) }}
+				if c.interrupted {
+					o.OnInterrupted = lock.FailInterrupted
+				}
+				l := f.locker(o)
+				if c.interrupted {
+					expect.OK(t, f.mustAcquire(l, lock.Key{Name: resource, Event: "i", Payload: "one"}).Interrupt())
+				}
 				for i := range 20 {
 					key := lock.Key{Name: resource, Event: fmt.Sprintf("%0*d", c.length, i), Payload: c.payload}
 					if c.order != "" {

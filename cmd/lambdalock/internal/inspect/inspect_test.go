@@ -388,6 +388,12 @@ func TestChanges(t *testing.T) {
 	asks.InterruptedFor = time.Hour
 	open := hold("B", "fb", "e2", 6, time.Second, time.Minute)
 	open.Memory.Interrupted = []driver.InterruptedEvent{interrupted}
+	unknown, once, twice := cooling, free(5), free(6)
+	unknown.Memory.Interrupted = open.Memory.Interrupted
+	once.Memory.Interrupted = open.Memory.Interrupted
+	later := interrupted
+	later.Since = noon.Add(-time.Second)
+	twice.Memory.Interrupted = []driver.InterruptedEvent{later}
 	a, dead := hold("A", "fa", "e1", 5, -5*time.Second, 20*time.Second), hold("A", "fa", "e1", 5, -time.Minute, -time.Second)
 	for name, c := range map[string]struct {
 		before, after driver.Row
@@ -417,6 +423,10 @@ func TestChanges(t *testing.T) {
 		"interrupted":                 {a, asks, []string{"expired fa e1", "interrupted fa e1"}},
 		"interrupted, then taken":     {asks, open, []string{"taken_over fb<fa e2"}},
 		"interrupted between":         {hold("A", "fa", "e1", 5, -time.Minute, 0), open, []string{"taken_over fb<fa e2", "interrupted fa e1"}},
+		"interrupted, and cooling":    {a, unknown, []string{"released fa e1", "interrupted fa e1"}},
+		"interrupted again":           {once, twice, []string{"released  ", "interrupted fa e1"}},
+		"the next one died, too":      {dead, hold("B", "fb", "e2", 6, -time.Millisecond, -time.Microsecond), []string{"taken_over fb<fa e2", "expired fb e2"}},
+		"another one completed":       {a, free(6, e2), []string{"completed  e2"}},
 		"decided":                     {open, hold("B", "fb", "e2", 6, 0, time.Minute), nil},
 		"deleted":                     {free(5), none, []string{"deleted  "}},
 		"row of a newer format":       {free(5), driver.Row{Newer: true}, []string{"released  "}},

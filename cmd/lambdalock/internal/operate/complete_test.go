@@ -55,6 +55,17 @@ func TestInterruptedRows(t *testing.T) { // F19
 	takeFrom := func(t *testing.T, s *memstore.Store, out *strings.Builder, ask asker) error {
 		return release(t.Context(), s, "orders", "a", out, ask)
 	}
+	// e1 was completed, is forgotten, came again and died; e7 is remembered.
+	twice := func(t *testing.T, store *memstore.Store) {
+		ended := time.Now().Add(-45 * time.Minute).Truncate(time.Millisecond)
+		_, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: "orders/a", Token: "f request 1", Memory: &driver.Memory{
+			Completed: []driver.CompletedEvent{{Event: "e1", Payload: "q", Until: ended}, {Event: "e7", Payload: "p", Until: ended.Add(48 * time.Hour)}}, Result: driver.Result{Event: "e1", Body: []byte("of the first run")},
+		}})
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		die(t, store, "e1", "f request 2", 30*time.Minute)
+	}
 	for name, c := range map[string]struct {
 		decide      func(*testing.T, *memstore.Store, *strings.Builder, asker) error
 		event       string // of the last owner
@@ -64,6 +75,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 		status      int
 		says        string
 		completed   string // afterwards
+		kept        string // completed before, and afterwards
 		interrupted int    // how many, afterwards
 	}{
 		"it was done":         {decide: complete("e1"), event: "e1", says: "by f request 1", completed: "e1", interrupted: 1},
@@ -96,16 +108,8 @@ func TestInterruptedRows(t *testing.T) { // F19
 				t.Error(err)
 			}
 		}},
-		"it was done twice": {decide: complete("e1"), event: "e1", says: "Completed", completed: "e1", before: func(t *testing.T, store *memstore.Store) {
-			ended := time.Now().Add(-45 * time.Minute).Truncate(time.Millisecond)
-			_, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: "orders/a", Token: "f request 1", Memory: &driver.Memory{
-				Completed: []driver.CompletedEvent{{Event: "e1", Payload: "q", Until: ended}}, Result: driver.Result{Event: "e1", Body: []byte("of the first run")},
-			}})
-			if !ok || err != nil {
-				t.Fatal(ok, err)
-			}
-			die(t, store, "e1", "f request 2", 30*time.Minute)
-		}},
+		"it was done twice":  {decide: complete("e1"), event: "e1", says: "Completed", completed: "e1", kept: "e7", before: twice},
+		"the second was not": {decide: forget("e1"), event: "e1", says: "e1 runs at its next delivery", kept: "e7", before: twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,6 +137,12 @@ func TestInterruptedRows(t *testing.T) { // F19
 			}
 			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p" || row.Memory.Result.Event == c.completed) {
 				t.Errorf("the row remembers %+v", row.Memory)
+			}
+			if c.kept != "" && !row.Memory.Has(c.kept, time.Now()) {
+				t.Errorf("the row has forgotten %s: %+v", c.kept, row.Memory)
+			}
+			if i := findCompleted(&row.Memory, c.completed); i >= 0 && time.Until(row.Memory.Completed[i].Until) < 72*time.Hour-10*time.Minute {
+				t.Errorf("%s is remembered until %v", c.completed, row.Memory.Completed[i].Until)
 			}
 			for _, e := range row.Memory.Completed {
 				if row.DeleteAfter.Before(e.Until) {
