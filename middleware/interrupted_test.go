@@ -199,6 +199,9 @@ func TestInterruptedOverHTTP(t *testing.T) { // F19
 		"not done": {middleware.AskFor(func(context.Context, events.APIGatewayV2HTTPRequest) (response, bool, error) {
 			return response{}, false, nil
 		}), http.StatusOK, "ran"},
+		"an error": {middleware.AskFor(func(context.Context, events.APIGatewayV2HTTPRequest) (response, bool, error) {
+			return response{StatusCode: http.StatusCreated, Body: "paid"}, true, errors.New("boom")
+		}), 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +213,7 @@ func TestInterruptedOverHTTP(t *testing.T) { // F19
 				}, f.options(middleware.Namespace(""), middleware.OnInterrupted(c.policy))...)
 				for range 2 {
 					got, err := h(t.Context(), events.APIGatewayV2HTTPRequest{})
-					if err != nil || got.StatusCode != c.status || !strings.Contains(got.Body, c.says) || got.Headers["Retry-After"] != "" {
+					if (err != nil) != (c.status == 0) || got.StatusCode != c.status || !strings.Contains(got.Body, c.says) || got.Headers["Retry-After"] != "" {
 						t.Errorf("got %+v, error %v", got, err)
 					}
 				}
@@ -271,7 +274,11 @@ func TestOnInterruptedIsRefused(t *testing.T) {
 		use  func()
 		says string
 	}{
-		"FailOpen":   {func() { middleware.WithLock(byOrder, h, with(skip, middleware.FailOpen())...) }, "FailOpen"},
+		"FailOpen": {func() { middleware.WithLock(byOrder, h, with(skip, middleware.FailOpen())...) }, "FailOpen"},
+		"FailOpen, and a question": {func() {
+			ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
+			middleware.WithLock(byOrder, h, with(middleware.OnInterrupted(ask), middleware.FailOpen())...)
+		}, "FailOpen"},
 		"Latest":     {func() { middleware.Latest(byOrder, h, with(skip)...) }, "OnInterrupted"},
 		"OnlyLatest": {func() { middleware.EachSQSBody(byOrder, h, with(skip, middleware.OnlyLatest())...) }, "OnInterrupted"},
 		"WithLimit":  {func() { middleware.WithLimit(func(order) string { return "" }, 2, h, with(skip)...) }, "WithLimit"},
