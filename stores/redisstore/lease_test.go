@@ -36,6 +36,24 @@ func TestLeaseNeverMovesBack(t *testing.T) {
 	}
 }
 
+// TestFenceRisesAgainstTheClock takes a free name over after the server's clock
+// was set back.
+func TestFenceRisesAgainstTheClock(t *testing.T) { // F14, F24
+	t.Parallel()
+	mini := redistest.NewMini(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, mini.Addr())))
+	first := redistest.Claim("n")
+	mini.SetTime(first.Now)
+	before := redistest.MustAcquire(t, store, first)
+	expect.Granted(store.Settle(t.Context(), redistest.Settlement(first)))(t)
+	mini.SetTime(first.Now.Add(-time.Minute))
+	next := *first
+	next.Token, next.Stamp = "next", first.Stamp.Add(time.Second)
+	if after := redistest.MustAcquire(t, store, &next); after.Fence <= before.Fence {
+		t.Errorf("the fence is %d, before it was %d", after.Fence, before.Fence)
+	}
+}
+
 // TestHeldToTheEnd claims a name at the instant at which its lease ends by the
 // server's clock, and a microsecond later.
 func TestHeldToTheEnd(t *testing.T) {
