@@ -1,6 +1,10 @@
 package locktest
 
-import "github.com/lambdalock/lambdalock/lock/driver"
+import (
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
 
 // line gives places to waiters, and lets some of them have the name.
 func line(f *fixture) {
@@ -46,5 +50,19 @@ func line(f *fixture) {
 	}
 	want("granted", f.mustAcquire(second), 2)
 	f.mustRelease(second, nil)
-	want("granted without a place", f.mustAcquire(f.claim("newcomer")), 2)
+	newcomer := f.eventClaim("newcomer", "e")
+	if f.keepsInterrupted() {
+		newcomer.InterruptedFor = time.Hour
+	}
+	want("granted without a place", f.mustAcquire(newcomer), 2)
+	if row, ok := join(); !ok || row.Line != 3 {
+		f.Errorf("got %v %+v, want place 3", ok, row)
+	}
+	f.advance(lease + time.Second)
+	heir := f.claim("heir")
+	heir.Place = 3
+	f.mustAcquire(heir)
+	if row, ok := f.renew(heir, heir.Until); !ok || row.Served != 3 {
+		f.Errorf("after a takeover: applied %v, %+v, want place 3 to be served", ok, row)
+	}
 }
