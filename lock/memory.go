@@ -43,9 +43,6 @@ const (
 	// eight minutes and still completes.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 	batchUnits = 250_000
-	// keepRow is longer than any clock skew, so that a fence that restarts from the
-	// clock starts above the old one.
-	keepRow = 24 * time.Hour
 )
 
 // completion is what one completed event adds to a memory.
@@ -191,24 +188,6 @@ func (h *hold) memoryAfter(work progress) *driver.Memory {
 		return nil
 	}
 	return &m
-}
-
-// keepUntil returns until when a row with this memory must be kept after its
-// last use: long enough for a fence that restarts to start above the old one,
-// and for as long as any event is remembered. The highest order has no time of
-// its own, so each use keeps it for as long as its user remembers.
-func keepUntil(m *driver.Memory, now time.Time, remember time.Duration) time.Time {
-	keep := now.Add(keepRow)
-	if m.HighestOrder != "" {
-		keep = later(keep, now.Add(remember))
-	}
-	for _, c := range m.Completed {
-		keep = later(keep, c.Until)
-	}
-	for _, e := range m.Interrupted {
-		keep = later(keep, e.Until)
-	}
-	return keep
 }
 
 // keepHeld returns until when the row of a lease is kept if its owner dies. It

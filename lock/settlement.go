@@ -229,7 +229,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.end.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	used := later(clock.Wall(l.clock), s.request.Until)
-	s.request.DeleteAfter = keepUntil(memory, used, l.locker.remember(l.outer))
+	s.request.DeleteAfter = memory.KeepUntil(used, l.locker.remember(l.outer))
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	if s.goesOn != nil {
 		if why := s.goesOn(ok, err); why != nil {

@@ -24,6 +24,33 @@ func (m *Memory) Has(event string, now time.Time) bool {
 	})
 }
 
+// keepRow is longer than any clock skew, so that a fence that restarts from the
+// clock starts above the old one.
+const keepRow = 24 * time.Hour
+
+// KeepUntil returns until when a row with this memory must be kept after its
+// last use at now: long enough for a fence that restarts to start above the old
+// one, and for as long as any event is remembered. The highest order has no
+// time of its own, so each use keeps it for as long as its user remembers.
+func (m *Memory) KeepUntil(now time.Time, remember time.Duration) time.Time {
+	until := now.Add(keepRow)
+	keep := func(t time.Time) {
+		if t.After(until) {
+			until = t
+		}
+	}
+	if m.HighestOrder != "" {
+		keep(now.Add(remember))
+	}
+	for _, c := range m.Completed {
+		keep(c.Until)
+	}
+	for _, e := range m.Interrupted {
+		keep(e.Until)
+	}
+	return until
+}
+
 // CompletedEvent is an event that must not run again until Until has passed.
 type CompletedEvent struct {
 	Event   string

@@ -252,8 +252,8 @@ func (e *editor) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	settlement.Name = e.name
 	if !t.Abandon {
 		settlement.Memory = e.next
-		if e.next != nil && t.DeleteAfter.Before(keepUntil(e.next, t.Now)) {
-			settlement.DeleteAfter = keepUntil(e.next, t.Now)
+		if e.next != nil {
+			settlement.DeleteAfter = e.next.KeepUntil(time.Now(), longestRemember)
 		}
 	}
 	row, ok, err := e.Store.Settle(ctx, &settlement)

@@ -14,7 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// longestRemember is the largest lock.Options.Remember.
+// longestRemember is the largest lock.Options.Remember. An operator keeps what
+// has no time of its own for so long, because only its user knows better.
 const longestRemember = 366 * 24 * time.Hour
 
 // Release takes a lock from its holder.
@@ -78,9 +79,9 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 		return err
 	}
 	now = time.Now()
-	s := driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, now)}
+	s := driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: row.Memory.KeepUntil(now, longestRemember)}
 	if m := interruptedBy(row.Row, now); m != nil {
-		s.Memory, s.DeleteAfter = m, keepUntil(m, now)
+		s.Memory, s.DeleteAfter = m, m.KeepUntil(now, longestRemember)
 	}
 	ok, unclear, err := settle(ctx, store, &s)
 	switch {
@@ -207,25 +208,4 @@ func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow
 		return no("an answer is missing, so perhaps this released %s: it is held by %s now, until %s", inspect.Safe(before.Name), inspect.Safe(row.Holder), inspect.Moment(row.Until, time.Now()))
 	}
 	return no("nothing was changed: %s is held by %s now, until %s", inspect.Safe(before.Name), inspect.Safe(row.Holder), inspect.Moment(row.Until, time.Now()))
-}
-
-// keepUntil returns until when a row must be kept, as package lock does when it
-// releases one: for a day, and for as long as an event is remembered. It cannot
-// know how long an order is to be kept.
-func keepUntil(m *driver.Memory, now time.Time) time.Time {
-	keep := now.Add(24 * time.Hour)
-	if m.HighestOrder != "" {
-		keep = now.Add(longestRemember)
-	}
-	for _, c := range m.Completed {
-		if c.Until.After(keep) {
-			keep = c.Until
-		}
-	}
-	for _, e := range m.Interrupted {
-		if e.Until.After(keep) {
-			keep = e.Until
-		}
-	}
-	return keep
 }
