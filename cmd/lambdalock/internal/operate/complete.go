@@ -53,42 +53,24 @@ func (c *Complete) complete(ctx context.Context, store driver.Store, out io.Writ
 	if c.Remember < time.Second || c.Remember > longestRemember {
 		return wrongUse("--remember %v: 1s to %v", c.Remember, longestRemember)
 	}
-	inspector, err := inspect.Inspector(store)
-	if err != nil {
-		return err
-	}
-	row, err := findToChange(ctx, inspector, c.Namespace, c.Key)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	e, err := c.find(&row, now)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n%s\nIf its work was not done, nothing does it any more: its next delivery is skipped.\n", inspect.Safe(row.Name), interruptedLine(e, now))
-	if err != nil {
-		return err
-	}
-	if err := ask(ctx, "Was the work of "+inspect.Safe(c.Event)+" done?"); err != nil {
-		return err
-	}
-	if err := edit(ctx, store, "complete", row.Name, c.with); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "Completed. Deliveries of %s are skipped for %v.\n", inspect.Safe(c.Event), c.Remember)
-	return err
+	return decide(ctx, store, c.Namespace, c.Key, out, ask, func(row *driver.NamedRow, now time.Time) (*decision, error) {
+		e, err := c.find(row, now)
+		if err != nil {
+			return nil, err
+		}
+		return &decision{
+			command:  "complete",
+			shown:    interruptedLine(e, now) + "\nIf its work was not done, nothing does it any more: its next delivery is skipped.\n",
+			question: "Was the work of " + inspect.Safe(c.Event) + " done?",
+			change:   c.with,
+			done:     fmt.Sprintf("Completed. Deliveries of %s are skipped for %v.\n", inspect.Safe(c.Event), c.Remember),
+		}, nil
+	})
 }
 
 // find returns the interrupted event, or why there is none to complete.
 func (c *Complete) find(row *driver.NamedRow, now time.Time) (*driver.InterruptedEvent, error) {
 	name, event := inspect.Safe(row.Name), inspect.Safe(c.Event)
-	switch inspect.StateOf(&row.Row, now) {
-	case inspect.Newer:
-		return nil, no("a newer version of lambdalock wrote the row %s: use that version to change it", name)
-	case inspect.Held:
-		return nil, heldBy(row.Name, row.Holder, row.Until, now)
-	}
 	m := inspect.MemoryAt(&row.Row, now)
 	if e := findInterrupted(&m, c.Event, now); e != nil {
 		return e, nil

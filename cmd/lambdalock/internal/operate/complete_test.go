@@ -89,6 +89,12 @@ func TestInterruptedRows(t *testing.T) { // F19
 		"it runs now": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by f request 9", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
 			rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"})
 		}},
+		"the name cools": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by nobody: its last holder's HoldAtLeast until", interrupted: 2, before: func(t *testing.T, store *memstore.Store) {
+			cools := rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
+			if err := cools.Release(); err != nil {
+				t.Error(err)
+			}
+		}},
 		"it was decided meanwhile": {decide: complete("e1"), event: "e1", status: 1, says: "is not interrupted any more", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
 			if err := forget("e1")(t, store, &out, answering(func() {}, nil)); err != nil {

@@ -3,10 +3,8 @@ package operate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -58,35 +55,22 @@ func (c *Forget) Run(ctx context.Context) error {
 }
 
 func (c *Forget) forget(ctx context.Context, store driver.Store, out io.Writer, ask asker) error {
-	inspector, err := inspect.Inspector(store)
-	if err != nil {
-		return err
-	}
-	row, err := findToChange(ctx, inspector, c.Namespace, c.Key)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	if err := c.check(&row, now); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(out, c.consequences(&row, now)); err != nil {
-		return err
-	}
-	if err := ask(ctx, "Forget "+inspect.Safe(c.Event)+"?"); err != nil {
-		return err
-	}
-	if err := edit(ctx, store, "forget", row.Name, func(m driver.Memory) (*driver.Memory, error) { return c.without(m, &row) }); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "Forgotten. %s runs at its next delivery; nothing delivers it by itself.\n", inspect.Safe(c.Event))
-	return err
+	return decide(ctx, store, c.Namespace, c.Key, out, ask, func(row *driver.NamedRow, now time.Time) (*decision, error) {
+		if err := c.check(row, now); err != nil {
+			return nil, err
+		}
+		return &decision{
+			command:  "forget",
+			shown:    c.consequences(row, now),
+			question: "Forget " + inspect.Safe(c.Event) + "?",
+			change:   func(m driver.Memory) (*driver.Memory, error) { return c.without(m, row) },
+			done:     fmt.Sprintf("Forgotten. %s runs at its next delivery; nothing delivers it by itself.\n", inspect.Safe(c.Event)),
+		}, nil
+	})
 }
 
-// find returns the place of the event among those that are remembered as
-// completed, or -1.
-func (c *Forget) find(m *driver.Memory) int { return findCompleted(m, c.Event) }
-
+// findCompleted returns the place of the event among those that are remembered
+// as completed, or -1.
 func findCompleted(m *driver.Memory, event string) int {
 	for _, event := range []string{event, stored.Event(event)} {
 		if i := slices.IndexFunc(m.Completed, func(e driver.CompletedEvent) bool { return e.Event == event }); i >= 0 {
@@ -110,13 +94,7 @@ func withoutInterrupted(m *driver.Memory, event string) []driver.InterruptedEven
 // check returns why the event cannot be forgotten, as far as the row tells now.
 func (c *Forget) check(row *driver.NamedRow, now time.Time) error {
 	name, event := inspect.Safe(row.Name), inspect.Safe(c.Event)
-	switch inspect.StateOf(&row.Row, now) {
-	case inspect.Newer:
-		return no("a newer version of lambdalock wrote the row %s: use that version to change it", name)
-	case inspect.Held:
-		return heldBy(row.Name, row.Holder, row.Until, now)
-	}
-	i, m := c.find(&row.Memory), inspect.MemoryAt(&row.Row, now)
+	i, m := findCompleted(&row.Memory, c.Event), inspect.MemoryAt(&row.Row, now)
 	switch {
 	case findInterrupted(&m, c.Event, now) != nil:
 		return nil
@@ -132,20 +110,15 @@ func (c *Forget) check(row *driver.NamedRow, now time.Time) error {
 	return nil
 }
 
-func heldBy(name, holder string, until, now time.Time) error {
-	return no("%s is held by %s until %s: wait, or release it first", inspect.Safe(name), inspect.Safe(holder), inspect.Moment(until, now))
-}
-
 // consequences says what will happen.
 func (c *Forget) consequences(row *driver.NamedRow, now time.Time) string {
 	var text strings.Builder
 	known := inspect.MemoryAt(&row.Row, now)
 	m := &known
-	fmt.Fprintln(&text, inspect.Safe(row.Name))
 	if e := findInterrupted(m, c.Event, now); e != nil {
 		fmt.Fprint(&text, interruptedLine(e, now))
 	}
-	if i := c.find(m); i >= 0 {
+	if i := findCompleted(m, c.Event); i >= 0 {
 		fmt.Fprintf(&text, "  completed      %s  remembered until %s\n", inspect.Safe(m.Completed[i].Event), inspect.Moment(m.Completed[i].Until, now))
 		if m.Result.Event == m.Completed[i].Event {
 			fmt.Fprintf(&text, "  result         %d bytes kept for replay\n", len(m.Result.Body))
@@ -176,9 +149,9 @@ func interruptedLine(e *driver.InterruptedEvent, now time.Time) string {
 // completed or interrupted again since the row was shown, because the answer
 // was about the earlier run.
 func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memory, error) {
-	if i := c.find(&m); i >= 0 {
+	if i := findCompleted(&m, c.Event); i >= 0 {
 		entry := m.Completed[i]
-		if before := c.find(&shown.Memory); before < 0 || !shown.Memory.Completed[before].Until.Equal(entry.Until) {
+		if before := findCompleted(&shown.Memory, c.Event); before < 0 || !shown.Memory.Completed[before].Until.Equal(entry.Until) {
 			return nil, no("nothing was changed: %s was completed meanwhile", inspect.Safe(entry.Event))
 		}
 		m.Completed = slices.DeleteFunc(slices.Clone(m.Completed), func(e driver.CompletedEvent) bool { return e.Event == entry.Event })
@@ -198,66 +171,4 @@ func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memor
 		m.HighestOrder = ""
 	}
 	return &m, nil
-}
-
-// edit changes what a row remembers. It holds the lock meanwhile, so that no
-// one else changes it, and no run completes what was to be forgotten.
-func edit(ctx context.Context, store driver.Store, command, name string, change func(driver.Memory) (*driver.Memory, error)) error {
-	e := &editor{Store: store, name: name}
-	locker, err := lock.New(e, &lock.Options{
-		Lease: lock.FixedLease(15 * time.Second), Remember: longestRemember, Logger: slog.New(slog.DiscardHandler),
-		Holder: func(context.Context) string { return "lambdalock " + command + " by " + person() },
-	})
-	if err != nil {
-		return err
-	}
-	err = locker.Do(ctx, lock.Key{Name: "row"}, func(context.Context) (err error) {
-		e.next, err = change(e.memory)
-		return err
-	})
-	if held := (*lock.HeldError)(nil); errors.As(err, &held) {
-		return heldBy(name, held.Holder, held.Until, time.Now())
-	}
-	if err != nil && e.unclear {
-		return fmt.Errorf("it may be changed nevertheless, as an answer is missing: look with show: %w", err)
-	}
-	return err
-}
-
-// editor is a store of one row. Its locks have another name than the row, whose
-// name is given as it is stored. A release changes what the row remembers.
-type editor struct {
-	driver.Store
-	name   string
-	memory driver.Memory  // of the row that was acquired
-	next   *driver.Memory // nil: unchanged
-
-	unclear bool // a change whose answer is missing may have been applied
-}
-
-// Acquire implements [driver.Store].
-func (e *editor) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c
-	claim.Name = e.name
-	row, ok, err := e.Store.Acquire(ctx, &claim)
-	if ok || row.Token == c.Token {
-		e.memory = row.Memory
-	}
-	return row, ok, err
-}
-
-// Settle implements [driver.Store].
-func (e *editor) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	settlement := *t
-	settlement.Name = e.name
-	if !t.Abandon {
-		settlement.Memory = e.next
-		if e.next != nil {
-			settlement.DeleteAfter = e.next.KeepUntil(time.Now(), longestRemember)
-		}
-	}
-	row, ok, err := e.Store.Settle(ctx, &settlement)
-	known := (*driver.Error)(nil)
-	e.unclear = e.unclear || err != nil && settlement.Memory != nil && !(errors.As(err, &known) && known.Unapplied)
-	return row, ok, err
 }
