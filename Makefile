@@ -95,14 +95,11 @@ lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in ever
 	$(ACTIONLINT)
 	@for m in $(MODULES) tools site; do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
-# What one goroutine does after the other, by a seed or a table, has no use for the race
-# detector: histories that a scheduler orders, thousands of inputs, sizes.
-NO_RACE := Simulation|Histor|IsItsSeed|TestDelivery|TestDeadline|TestHostileKeys|TestNoAnswerToAStranger|TestHTTPReplay|TestHTTPFailureRunsAgain|TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth|TestAlarmsAreDrivenByTheirFaults
+NO_RACE := $(shell grep -v '^\#' .ci/no-race | paste -sd '|')
 
 .PHONY: race
 race: ## run the tests with the race detector, without the simulations (needs a C compiler)
-	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'robustness/explore$$|/docs$$') # these play one order at a time, or read files
-	@for m in $(STORES) redelivery telemetry/otellock; do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
+	@GO="$(GO)" TESTFLAGS="-race -short -shuffle=on -skip $(NO_RACE)" EXCEPT='robustness/explore$$|/docs$$' .ci/test stores/redisstore/redisquorum . $(filter-out %/redisquorum,$(STORES)) redelivery telemetry/otellock # the longest first; EXCEPT plays one order at a time, or reads files
 
 .PHONY: race-all
 race-all: ## run all tests with the race detector, also those of the command and on real servers
