@@ -80,13 +80,16 @@ func TestAssistantsReadBodies(t *testing.T) {
 func TestAssistantsGetTheKeyOfTheSource(t *testing.T) {
 	t.Parallel()
 	text, sources := read(t, "ASSISTANTS.md"), read(t, "SOURCES.md")
-	argument := regexp.MustCompile("(?m)^\\| ([^|]+) \\| `[^`]+` \\| `middleware\\.\\w+\\((.*), handle, opts\\.\\.\\.\\)`")
+	argument := regexp.MustCompile("(?m)^\\| ([^|]+) \\| `[^`]+` \\| `middleware\\.(\\w+)\\((.*), handle, opts\\.\\.\\.\\)`")
 	rows := argument.FindAllStringSubmatch(text, -1)
 	if len(rows) < 11 {
 		t.Errorf("found %d rows", len(rows))
 	}
 	for _, m := range rows {
-		source, key := m[1], strings.ReplaceAll(m[2], "keyfuncs.", "")
+		source, key := m[1], strings.ReplaceAll(m[3], "keyfuncs.", "")
+		if m[2] == "EachSQSBody" { // SOURCES.md gives the key of the message
+			key = "SQSBody(" + key + ")"
+		}
 		if strings.HasSuffix(source, "for an id in the body") {
 			continue // no source's own id
 		}
