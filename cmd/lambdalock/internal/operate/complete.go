@@ -20,7 +20,7 @@ type Complete struct {
 	Key   string `arg:"" help:"Name of the lock: as the key function gives it, in the --namespace, or as list prints it."`
 	Event string `arg:"" help:"The event, as the key function gives it or as show prints it."`
 
-	Remember time.Duration `default:"24h" help:"How long its deliveries are skipped from now on (${default}); longer than its source can deliver it again."`
+	Remember time.Duration `default:"336h" help:"How long its deliveries are skipped from now on (${default}, the longest that SQS keeps a message); longer than its source can deliver it again. An interrupted event is never remembered for less than was left to it."`
 }
 
 // Help returns what --help adds.
@@ -37,7 +37,7 @@ On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
 
 Examples:
   lambdalock complete --namespace payment invoice/i-17 i-17
-  lambdalock complete --remember 336h payment/invoice/i-17 i-17`
+  lambdalock complete --remember 8760h payment/invoice/i-17 i-17   # of a stream that keeps a year`
 }
 
 // Run runs the command.
@@ -58,14 +58,26 @@ func (c *Complete) complete(ctx context.Context, store driver.Store, out io.Writ
 		if err != nil {
 			return nil, err
 		}
+		until := c.until(e, now)
+		skipped := fmt.Sprintf("eliveries of %s are skipped until %s", inspect.Safe(c.Event), inspect.Moment(until, now))
 		return &decision{
 			command:  "complete",
-			shown:    interruptedLine(e, now) + "\nIf its work was not done, nothing does it any more: its next delivery is skipped.\n",
+			shown:    interruptedLine(e, now) + "\nD" + skipped + ".\nIf its work was not done, nothing does it any more.\n",
 			question: "Was the work of " + inspect.Safe(c.Event) + " done?",
-			change:   c.with,
-			done:     fmt.Sprintf("Completed. Deliveries of %s are skipped for %v.\n", inspect.Safe(c.Event), c.Remember),
+			change:   func(m driver.Memory) (*driver.Memory, error) { return c.with(m, until) },
+			done:     "Completed. D" + skipped + ".\n",
 		}, nil
 	})
+}
+
+// until returns when the event that was completed at now is forgotten. A source
+// that the interrupted one was kept for must not outlast it.
+func (c *Complete) until(e *driver.InterruptedEvent, now time.Time) time.Time {
+	until := now.Add(c.Remember).Truncate(time.Millisecond)
+	if e.Until.After(until) {
+		return e.Until
+	}
+	return until
 }
 
 // find returns the interrupted event, or why there is none to complete.
@@ -81,16 +93,15 @@ func (c *Complete) find(row *driver.NamedRow, now time.Time) (*driver.Interrupte
 	return nil, no("%s knows of no interrupted run of %s: it runs at its next delivery; show %s prints what it knows", name, event, name)
 }
 
-// with returns the memory with the event completed. It refuses if others have
+// with returns the memory with the event completed until then. It refuses if others have
 // decided since the row was shown.
-func (c *Complete) with(m driver.Memory) (*driver.Memory, error) {
-	now := time.Now()
-	e := findInterrupted(&m, c.Event, now)
+func (c *Complete) with(m driver.Memory, until time.Time) (*driver.Memory, error) {
+	e := findInterrupted(&m, c.Event, time.Now())
 	if e == nil {
 		return nil, no("nothing was changed: %s is not interrupted any more", inspect.Safe(c.Event))
 	}
 	m.Completed = append(slices.DeleteFunc(slices.Clone(m.Completed), func(d driver.CompletedEvent) bool { return d.Event == e.Event }),
-		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: now.Add(c.Remember).Truncate(time.Millisecond)})
+		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: until})
 	if m.Result.Event == e.Event { // of an earlier run, whose completion has expired
 		m.Result = driver.Result{}
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -79,7 +81,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 		interrupted int    // how many, afterwards
 	}{
 		"it was done":         {decide: complete("e1"), event: "e1", says: "by f request 1", completed: "e1", interrupted: 1},
-		"the older one was":   {decide: complete("e0"), event: "e1", says: "Deliveries of e0 are skipped for 72h", completed: "e0", interrupted: 1},
+		"the older one was":   {decide: complete("e0"), event: "e1", says: "Deliveries of e0 are skipped until ", completed: "e0", interrupted: 1},
 		"a long one was":      {decide: complete(long), event: long, says: "Completed", completed: stored.Event(long), interrupted: 1},
 		"nobody knows":        {decide: complete("e1"), event: "e1", answer: yes("n"), status: 1, says: "nothing was changed", interrupted: 2},
 		"another one":         {decide: complete("e7"), event: "e1", status: 1, says: "knows of no interrupted run of e7", interrupted: 2},
@@ -175,5 +177,30 @@ func TestCompleteRefusesTimes(t *testing.T) {
 		if got := status(err); got != console.StatusUsage {
 			t.Errorf("--remember %v: %v", remember, err)
 		}
+	}
+}
+
+// TestCompleteOutlastsTheInterruption: a source that may deliver the event for
+// as long as it was to be kept as interrupted finds it completed for so long,
+// whatever the operator says.
+func TestCompleteOutlastsTheInterruption(t *testing.T) { // F19
+	t.Parallel()
+	const kept = time.Minute + 24*time.Hour // from the beginning of the run that died
+	for remember, want := range map[time.Duration]time.Duration{
+		time.Hour:      kept - time.Hour,
+		96 * time.Hour: 96 * time.Hour,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := memstore.New()
+			die(t, store, "e1", "f request 1", time.Hour)
+			before := time.Now()
+			var out strings.Builder
+			command := &Complete{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e1", Remember: remember}
+			expect.Must(t, command.complete(t.Context(), store, &out, answering(nil, nil)))
+			until := rowtest.Read(t, store, "orders/a").Memory.Completed[0].Until
+			if !until.Equal(before.Add(want)) || !strings.Contains(out.String(), "skipped until "+until.UTC().Format(time.RFC3339)) {
+				t.Errorf("--remember %v: remembered for %v, want %v\n%s", remember, until.Sub(before), want, out.String())
+			}
+		})
 	}
 }
