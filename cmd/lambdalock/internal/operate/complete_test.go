@@ -97,7 +97,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 				t.Error(err)
 			}
 		}},
-		"it was decided meanwhile": {decide: complete("e1"), event: "e1", status: 1, says: "is not interrupted any more", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
+		"it was decided meanwhile": {decide: complete("e1"), event: "e1", status: 1, says: "nothing was changed: somebody has decided about e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
 			if err := forget("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
 				t.Error(err)

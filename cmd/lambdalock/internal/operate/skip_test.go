@@ -1,0 +1,107 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestCompleteWithoutOnInterrupted: an event that kills each holder is skipped
+// once somebody says so, and no other event is. Without a flag the row must
+// name it as that of its dead holder.
+func TestCompleteWithoutOnInterrupted(t *testing.T) { // F2
+	t.Parallel()
+	long := strings.Repeat("e", 200) // stored as a hash
+	free := func(t *testing.T, s *memstore.Store, _ string) {
+		expect.Must(t, release(t.Context(), s, "orders", "a", &strings.Builder{}, answering(nil, nil)))
+	}
+	again := func(t *testing.T, s *memstore.Store, event string) *lock.Lock {
+		return rowtest.Acquire(t, s, "f request 2", time.Minute, lock.Key{Name: "a", Event: event, Payload: "p"})
+	}
+	for name, c := range map[string]struct {
+		event     string // whose holder died; e1
+		of        string // whose completion is asked for; event
+		skip      bool
+		before    func(t *testing.T, store *memstore.Store, event string)
+		meanwhile func(t *testing.T, store *memstore.Store, event string)
+		status    int
+		says, not string
+	}{
+		"of the dead holder":          {says: "by f request 1", not: "unknown"},
+		"a long one":                  {event: long, says: "by f request 1"},
+		"skipped":                     {skip: true, says: "Skip e1 from now on?"},
+		"another one":                 {of: "e2", status: 1, says: "--skip skips it nevertheless"},
+		"another one, skipped":        {of: "e2", skip: true, says: "unknown        e2"},
+		"released":                    {before: free, status: 1, says: "knows of no interrupted run of e1"},
+		"released, skipped":           {before: free, skip: true, says: "the row knows no run of it"},
+		"long and released":           {event: long, before: free, skip: true, says: "Completed"},
+		"the holder lives":            {skip: true, before: func(t *testing.T, s *memstore.Store, e string) { again(t, s, e) }, status: 1, says: "is held by f request 2"},
+		"it comes meanwhile":          {skip: true, meanwhile: func(t *testing.T, s *memstore.Store, e string) { again(t, s, e) }, status: 1, says: "is held by f request 2"},
+		"it is completed meanwhile":   {skip: true, meanwhile: func(t *testing.T, s *memstore.Store, e string) { expect.Must(t, again(t, s, e).Complete()) }, status: 1, says: "nothing was changed"},
+		"another completes meanwhile": {meanwhile: func(t *testing.T, s *memstore.Store, _ string) { expect.Must(t, again(t, s, "e7").Complete()) }, says: "Completed"},
+		"it fails meanwhile":          {meanwhile: func(t *testing.T, s *memstore.Store, e string) { expect.Must(t, again(t, s, e).Release()) }, says: "Completed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := memstore.New()
+				event := c.event
+				if event == "" {
+					event = "e1"
+				}
+				rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a", Event: event, Payload: "p"})
+				time.Sleep(2 * time.Minute)
+				if c.before != nil {
+					c.before(t, store, event)
+				}
+				of := event
+				if c.of != "" {
+					of = c.of
+				}
+				var out strings.Builder
+				command := &Complete{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: of, Remember: time.Hour, Skip: c.skip}
+				err := command.complete(t.Context(), store, &out, func(_ context.Context, question string) error {
+					out.WriteString(question)
+					if c.meanwhile != nil {
+						c.meanwhile(t, store, event)
+					}
+					return nil
+				})
+				if err != nil {
+					out.WriteString(err.Error())
+				}
+				if status(err) != c.status || !strings.Contains(out.String(), c.says) || c.not != "" && strings.Contains(out.String(), c.not) {
+					t.Errorf("status %d: %s", status(err), out.String())
+				}
+				if err != nil {
+					return
+				}
+				row := rowtest.Read(t, store, "orders/a")
+				locker := expect.Value(lock.New(store, &lock.Options{Namespace: "orders", Logger: slog.New(slog.DiscardHandler)}))(t)
+				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "a", Event: of, Payload: "p"}); !errors.Is(err, lock.ErrCompleted) {
+					t.Errorf("its next delivery: %v; the row remembers %+v", err, row.Memory)
+				}
+			})
+		})
+	}
+}
+
+// TestCompleteSaysWhatReliesOnIt: events that were coalesced have been
+// acknowledged, and only a run of the dead holder's event does their work.
+func TestCompleteSaysWhatReliesOnIt(t *testing.T) {
+	t.Parallel()
+	if got := relying(&driver.Row{Marks: 2}); !strings.Contains(got, "nothing runs for them either") {
+		t.Errorf("of two coalesced events: %q", got)
+	}
+}
