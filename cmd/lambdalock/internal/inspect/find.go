@@ -48,7 +48,8 @@ func Find(ctx context.Context, store driver.Inspector, namespace, key string) (d
 			return driver.NamedRow{Name: name}, err
 		}
 	}
-	return driver.NamedRow{}, &NotFoundError{names}
+	meanings := Meanings(key) // the last one, if it is quoted, as Error quotes it again
+	return driver.NamedRow{}, &NotFoundError{candidates(namespace, meanings[len(meanings)-1])}
 }
 
 // FindDigest returns the names with that digest whose stored names begin with

@@ -82,16 +82,22 @@ func (p parts) slotName(number int) string {
 
 // candidates returns the stored names that a person may mean: the name as the
 // key function gives it, in the namespace, and the whole stored name as list
-// prints it. Without a namespace, the latter comes first.
+// prints it. Without a namespace, the latter comes first. Those of a name that
+// Safe has quoted come last.
 func candidates(namespace, key string) []string {
-	names := []string{stored.Name(stored.Prefix(namespace), key)}
-	if len(key) > 2048 || !utf8.ValidString(key) {
-		return names
+	var names []string
+	for _, key := range Meanings(key) {
+		inNamespace := stored.Name(stored.Prefix(namespace), key)
+		switch {
+		case len(key) > 2048 || !utf8.ValidString(key):
+			names = append(names, inNamespace)
+		case namespace == "":
+			names = append(names, key, inNamespace)
+		default:
+			names = append(names, inNamespace, key)
+		}
 	}
-	if namespace == "" {
-		return []string{key, names[0]}
-	}
-	return append(names, key)
+	return names
 }
 
 // Namesake returns the flags for the lock that list prints by the name, where

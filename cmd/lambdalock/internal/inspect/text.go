@@ -25,6 +25,15 @@ func Safe(s string) string {
 	return strconv.Quote(s)
 }
 
+// Meanings returns what a person may mean by a text: the text itself, and if it
+// is as Safe prints another one, that one.
+func Meanings(text string) []string {
+	if plain, err := strconv.Unquote(text); err == nil && Safe(plain) == text {
+		return []string{text, plain}
+	}
+	return []string{text}
+}
+
 // WriteJSON writes v and a newline. What a terminal might obey is escaped.
 func WriteJSON(w io.Writer, v any, indent string) error {
 	var text bytes.Buffer

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
-	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -117,10 +116,11 @@ func (c *Complete) find(row *driver.NamedRow, now time.Time) (*driver.Interrupte
 		return nil, no("%s was completed already: %s remembers it until %s", event, name, inspect.Moment(m.Completed[i].Until, now))
 	}
 	switch {
-	case inspect.StateOf(&row.Row, now) == inspect.Expired && (row.Event == c.Event || row.Event == stored.Event(c.Event)):
+	case inspect.StateOf(&row.Row, now) == inspect.Expired && slices.Contains(spellings(c.Event), row.Event):
 		return &driver.InterruptedEvent{Event: row.Event, Payload: row.Payload, Holder: row.Holder, Since: row.Stamp}, nil
 	case c.Skip:
-		return &driver.InterruptedEvent{Event: stored.Event(c.Event)}, nil
+		all := spellings(c.Event)
+		return &driver.InterruptedEvent{Event: all[len(all)-1]}, nil
 	}
 	return nil, no("%s knows of no interrupted run of %s: it runs at its next delivery; show %s prints what it knows, and --skip skips it nevertheless", name, event, name)
 }

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,10 +68,20 @@ func (c *Forget) forget(ctx context.Context, store driver.Store, out io.Writer, 
 	})
 }
 
+// spellings returns how a row may have an event that a person gives as the key
+// function does, or as show prints it.
+func spellings(event string) []string {
+	var all []string
+	for _, event := range inspect.Meanings(event) {
+		all = append(all, event, stored.Event(event))
+	}
+	return all
+}
+
 // findCompleted returns the place of the event among those that are remembered
 // as completed, or -1.
 func findCompleted(m *driver.Memory, event string) int {
-	for _, event := range []string{event, stored.Event(event)} {
+	for _, event := range spellings(event) {
 		if i := slices.IndexFunc(m.Completed, func(e driver.CompletedEvent) bool { return e.Event == event }); i >= 0 {
 			return i
 		}
@@ -83,7 +92,12 @@ func findCompleted(m *driver.Memory, event string) int {
 // findInterrupted returns what is remembered at now of an event that was
 // interrupted, or nil.
 func findInterrupted(m *driver.Memory, event string, now time.Time) *driver.InterruptedEvent {
-	return cmp.Or(m.FindInterrupted(event, now), m.FindInterrupted(stored.Event(event), now))
+	for _, event := range spellings(event) {
+		if e := m.FindInterrupted(event, now); e != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 // withoutInterrupted returns the interrupted events of m but one.

@@ -50,6 +50,12 @@ func TestHostileKeys(t *testing.T) { // F27, F30
 		var changes inspect.Changes
 		for row, err := range store.Rows(t.Context(), "") {
 			say(err)
+			if found, err := inspect.Find(t.Context(), store, "", inspect.Safe(row.Name)); err != nil || found.Name != row.Name {
+				t.Errorf("what is printed for %q finds %q: %v", row.Name, found.Name, err)
+			}
+			if e := row.Memory.Completed[0].Event; findCompleted(&row.Memory, inspect.Safe(e)) != 0 {
+				t.Errorf("what is printed for the event %q does not find it", e)
+			}
 			for _, c := range []*Show{{}, {jsonFlag: jsonFlag{true}}} {
 				say(c.print(t.Context(), &out, store, &row))
 			}
