@@ -58,7 +58,7 @@ func (c *List) Run(ctx context.Context) error {
 }
 
 func (c *List) print(ctx context.Context, store driver.Inspector, out, summary io.Writer) error {
-	l := lister{out: out, json: c.JSON, now: time.Now(), count: map[inspect.State]int{}}
+	l := lister{out: out, json: c.JSON, since: c.HeldFor > 0, now: time.Now(), count: map[inspect.State]int{}}
 	for row, err := range store.Rows(ctx, prefix(c.Namespace)) {
 		if err != nil {
 			return cmp.Or(l.flush(), err)
@@ -110,6 +110,7 @@ func (c *List) wants(r *inspect.Row, held time.Duration) bool {
 type lister struct {
 	out     io.Writer
 	json    bool
+	since   bool // also since when each is held
 	now     time.Time
 	rows    []inspect.Row
 	printed bool // a chunk was
@@ -143,8 +144,12 @@ func (l *lister) write(out io.Writer) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	since := ""
+	if l.since {
+		since = "SINCE\t"
+	}
 	if !l.printed && len(l.rows) > 0 {
-		_, _ = fmt.Fprintln(t, "STATE\tUNTIL\tDIGEST\tNAME\tHOLDER")
+		_, _ = fmt.Fprintf(t, "STATE\t%sUNTIL\tDIGEST\tNAME\tHOLDER\n", since)
 	}
 	for i := range l.rows {
 		r := &l.rows[i]
@@ -152,7 +157,10 @@ func (l *lister) write(out io.Writer) error {
 		if r.State == inspect.Held || r.State == inspect.Expired {
 			until, holder = inspect.Moment(r.Until, l.now), inspect.Safe(r.Holder)
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.State, until, r.Digest, inspect.Safe(r.Name), holder)
+		if l.since {
+			since = inspect.Moment(r.Since, l.now) + "\t"
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s%s\t%s\t%s\t%s\n", r.State, since, until, r.Digest, inspect.Safe(r.Name), holder)
 	}
 	return t.Flush()
 }

@@ -105,10 +105,10 @@ func TestListHeldFor(t *testing.T) {
 		time.Sleep(59 * time.Minute)
 		var out, summary strings.Builder
 		expect.Must(t, (&List{HeldFor: time.Hour}).print(t.Context(), store, &out, &summary))
-		if strings.Count(out.String(), "orders/") != 1 || !strings.Contains(out.String(), "orders/a") {
+		oldest := since.Add(-time.Minute).UTC().Format(time.RFC3339)
+		if strings.Count(out.String(), "orders/") != 1 || !strings.Contains(out.String(), "orders/a") || !strings.Contains(out.String(), "held   "+oldest+" (1h0m ago)  ") {
 			t.Errorf("--held-for 1h prints\n%s", out.String())
 		}
-		oldest := since.Add(-time.Minute).UTC().Format(time.RFC3339)
 		if !strings.HasPrefix(summary.String(), "3 held, 0 expired, 0 free; the oldest is held since "+oldest) {
 			t.Errorf("the summary is %q", summary.String())
 		}
