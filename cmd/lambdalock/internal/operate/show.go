@@ -79,7 +79,7 @@ func (c *Show) find(ctx context.Context, store driver.Inspector) ([]driver.Named
 	}
 	rows, err := inspect.FindDigest(ctx, store, prefix(c.Namespace), c.Digest)
 	if err == nil && len(rows) == 0 {
-		err = no("no row%s has the digest %s: it was deleted since, or is in another namespace or store", inNamespace(c.Namespace), c.Digest)
+		err = no("no row%s has the digest %s: its lock was never granted (not_begun, store_failed), or the row was deleted since, or is in another namespace or store", inNamespace(c.Namespace), c.Digest)
 	}
 	return rows, err
 }
