@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ type Release struct {
 func (c *Release) Help() string {
 	return `Takes the lock from its holder, so that the next claim gets it immediately. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered, and if the holder keeps interrupted events, its own becomes one: lambdalock complete or forget decides about it.
 
-It does not stop the holder. A holder that is still alive goes on working, beside the next one, until it notices: with a heartbeat at its next renewal, without one at its end. Its late renewal, completion or release changes nothing. What it writes elsewhere is refused only where the fence is checked.
+A holder that is still alive goes on working, beside the next one, until it notices: with a heartbeat at its next renewal, without one at its end. lambdalock exec then ends its command; to end that first, kill lambdalock on its host, which releases the lock afterwards. Its late renewal, completion or release changes nothing. What it writes elsewhere is refused only where the fence is checked.
 
 The status is 0 if the lock was released, 1 if nobody holds it, if the holder changed, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
 
@@ -166,6 +167,18 @@ func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) e
 	return no("nobody holds %s", inspect.Safe(row.Name))
 }
 
+// process is what the holder of lambdalock exec ends with, without --holder.
+var process = regexp.MustCompile(` on (\S+) pid (\d+)$`)
+
+// instead says how to end a holder that is a process without two at a time.
+func instead(holder string) string {
+	m := process.FindStringSubmatch(holder)
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("To stop it first, answer no, and run kill %s on %s: exec ends its command, and then releases the lock.\n", m[2], inspect.Safe(m[1]))
+}
+
 // explainRelease says what the holder can still do.
 func explainRelease(out io.Writer, row *driver.Row, r *inspect.Row) error {
 	after := "its event runs again when it is delivered again"
@@ -174,10 +187,11 @@ func explainRelease(out io.Writer, row *driver.Row, r *inspect.Row) error {
 	}
 	text := fmt.Sprintf(`
 This takes the lock from %s.
-If that holder is still alive, it is not stopped: it works on, beside the next holder, until it
-notices. Then its completion is refused, and %s.
-What it writes meanwhile is refused only by what checks the fence %d: later holders have a higher one.
-`, inspect.Safe(r.Holder), after, r.Fence)
+If that holder is still alive, it works on, beside the next holder, until it notices: lambdalock exec
+then ends its command, and a handler is told by its context. Its completion is refused,
+and %s.
+%sWhat it writes meanwhile is refused only by what checks the fence %d: later holders have a higher one.
+`, inspect.Safe(r.Holder), after, instead(r.Holder), r.Fence)
 	switch {
 	case row.Cooling():
 		text = `

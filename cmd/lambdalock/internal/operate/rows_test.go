@@ -201,6 +201,21 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestReleaseOfAProcess: who releases a lock of exec is told how to end that
+// without two at a time.
+func TestReleaseOfAProcess(t *testing.T) {
+	t.Parallel()
+	for holder, want := range map[string]bool{"report.sh on build-7 pid 4711": true, "build 4711": false} {
+		store := memstore.New()
+		rowtest.Acquire(t, store, holder, time.Hour, lock.Key{Name: "a"})
+		var out strings.Builder
+		expect.Must(t, release(t.Context(), store, "orders", "a", &out, answering(nil, nil)))
+		if strings.Contains(out.String(), "kill 4711 on build-7: exec ends its command") != want {
+			t.Errorf("of %s:\n%s", holder, out.String())
+		}
+	}
+}
+
 // TestReleaseDuringCooldown: no holder is left who could work on, and nobody is
 // told of one.
 func TestReleaseDuringCooldown(t *testing.T) {
