@@ -123,7 +123,7 @@ func TestFunctionFlag(t *testing.T) {
 		"doctor, no table":          {[]string{"doctor", "--function", "plain"}, 0, []string{"warning  place", "has no LOCK_TABLE_NAME", "by default in the namespace plain"}},
 		"doctor, a URL":             {[]string{"doctor", "--function", "odd"}, 1, []string{"error    place", "not set up rightly: place"}},
 		"doctor, denied":            {[]string{"doctor", "--function", "denied"}, 69, []string{"was denied"}},
-		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://other"}, 1, []string{"error  write", "not set up rightly: write"}},
+		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://other"}, 1, []string{"error  write  who named the table", "not set up rightly: write"}},
 		"doctor, nothing":           {[]string{"doctor"}, 64, []string{"no store"}},
 		"doctor, no answer":         {[]string{"doctor", "--store", "dynamodb://orders-locks?endpoint=http://127.0.0.1:1"}, 69, []string{"connection refused"}},
 	} {

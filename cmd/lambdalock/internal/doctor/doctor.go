@@ -34,6 +34,7 @@ const (
 	forAccess   = "who gives you permissions"
 	forStore    = "the store's owner"
 	forFunction = "the function's owner"
+	forName     = "who named the table"
 )
 
 // The checks that have no rule of package rules.
@@ -78,8 +79,11 @@ func (l *lines) add(level Level, check, whom, format string, args ...any) {
 // refused adds a line for a request that the store refused.
 func (l *lines) refused(level Level, check string, err error) {
 	whom := forStore
-	if denied(err) {
+	switch {
+	case denied(err):
 		whom = forAccess
+	case missing(err):
+		whom = forName
 	}
 	l.add(level, check, whom, "%s", console.Plain(err))
 }

@@ -24,7 +24,7 @@ const (
 
 // Store checks a store with requests about a name of its own. It ends with the
 // first line that tells that the store keeps no locks, which is an error for
-// its owner. The error is that of a store that does not answer.
+// its owner, or for who named its table. The error is that of a store that does not answer.
 func Store(ctx context.Context, store driver.Store, namespace string) ([]Line, error) {
 	var found lines
 	if c, ok := store.(driver.Checker); ok {
@@ -54,7 +54,7 @@ func Store(ctx context.Context, store driver.Store, namespace string) ([]Line, e
 
 // Usable reports whether the lines tell of no store that keeps no locks.
 func Usable(found []Line) bool {
-	return !slices.ContainsFunc(found, func(l Line) bool { return l.Level == Error && l.For == forStore })
+	return !slices.ContainsFunc(found, func(l Line) bool { return l.Level == Error && (l.For == forStore || l.For == forName) })
 }
 
 func prefix(namespace string) string {

@@ -98,6 +98,9 @@ func (c *Doctor) examine(ctx context.Context) ([]doctor.Line, error) {
 	}
 	found, err := doctor.Store(ctx, store, c.Namespace)
 	if err != nil || !doctor.Usable(found) {
+		if client, table, err := storeurl.DynamoDB(ctx, c.URL()); err == nil {
+			doctor.Similar(ctx, client, table, found)
+		}
 		return append(found, functions...), err
 	}
 	more, err := c.settings(ctx)
