@@ -199,7 +199,8 @@ func TestMakeTargetsExist(t *testing.T) {
 }
 
 // TestMakefileNamesTests checks that each alternative of every pattern of tests
-// in the Makefile and .ci/no-race matches a test, because go test passes where none does.
+// in the Makefile and .ci/no-race matches a test, because go test passes where
+// none does.
 func TestMakefileNamesTests(t *testing.T) {
 	t.Parallel()
 	var tests []string
