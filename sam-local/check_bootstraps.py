@@ -1,5 +1,5 @@
 """Checks that sam build made a static executable for the right architecture for
-every function. Usage: check_bootstraps.py FOLDER arm64|x86_64"""
+every function, or the one named. Usage: check_bootstraps.py FOLDER arm64|x86_64 [FUNCTION]"""
 
 import pathlib
 import struct
@@ -35,7 +35,7 @@ def fault(path, architecture):
 def main():
     folder, architecture = pathlib.Path(sys.argv[1]), sys.argv[2]
     built = yaml.safe_load((folder / "template.yaml").read_text())["Resources"]
-    functions = [n for n, r in built.items() if r["Type"] == "AWS::Serverless::Function"]
+    functions = sys.argv[3:] or [n for n, r in built.items() if r["Type"] == "AWS::Serverless::Function"]
     if not functions:
         sys.exit(f"{folder}: no functions")
     faults = {n: fault(folder / n / "bootstrap", architecture) for n in functions}
