@@ -136,14 +136,19 @@ func interruptedValue(events []driver.InterruptedEvent) types.AttributeValue {
 }
 
 func parseInterrupted(interrupted types.AttributeValue) []driver.InterruptedEvent {
-	return inPlace(interrupted, func(event string, v types.AttributeValue) (driver.InterruptedEvent, types.AttributeValue) {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if !ok {
-			return driver.InterruptedEvent{}, nil
-		}
-		since, _ := time.Parse(layout, str(m.Value, "since")) // it only tells people
-		return driver.InterruptedEvent{Event: event, Payload: str(m.Value, "payload"), Holder: str(m.Value, "holder"), Since: since}, m.Value["until"]
-	}, func(e *driver.InterruptedEvent, until time.Time) { e.Until = until })
+	all := members(interrupted)
+	untils := make(values, len(all))
+	for event, v := range all {
+		untils[event] = members(v)["until"]
+	}
+	inOrder := inPlace(untils)
+	events := make([]driver.InterruptedEvent, len(inOrder))
+	for i, e := range inOrder {
+		run := members(all[e.event])
+		since, _ := time.Parse(layout, str(run, "since")) // it only tells people
+		events[i] = driver.InterruptedEvent{Event: e.event, Payload: str(run, "payload"), Holder: str(run, "holder"), Since: since, Until: e.until}
+	}
+	return events
 }
 
 // parse reads a row. It returns the zero Row if there is no item, or an item
@@ -196,51 +201,49 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 }
 
 func parseCompleted(completed, payloads types.AttributeValue) []driver.CompletedEvent {
-	var payloadOf values
-	if p, ok := payloads.(*types.AttributeValueMemberM); ok {
-		payloadOf = p.Value
+	inOrder, payloadOf := inPlace(members(completed)), members(payloads)
+	events := make([]driver.CompletedEvent, len(inOrder))
+	for i, e := range inOrder {
+		events[i] = driver.CompletedEvent{Event: e.event, Payload: str(payloadOf, e.event), Until: e.until}
 	}
-	return inPlace(completed, func(event string, v types.AttributeValue) (driver.CompletedEvent, types.AttributeValue) {
-		return driver.CompletedEvent{Event: event, Payload: str(payloadOf, event)}, v
-	}, func(e *driver.CompletedEvent, until time.Time) { e.Until = until })
+	return events
 }
 
-// inPlace returns the events of a map in the order that [placed] gave them.
-// parse returns one event and its number.
-func inPlace[E any](list types.AttributeValue, parse func(event string, v types.AttributeValue) (E, types.AttributeValue), setUntil func(*E, time.Time)) []E {
-	m, ok := list.(*types.AttributeValueMemberM)
-	if !ok || len(m.Value) == 0 {
-		return nil
-	}
-	type entry struct {
-		event E
-		until time.Time
-		place string
-	}
-	entries := make([]entry, 0, len(m.Value))
-	for event, v := range m.Value {
-		e, v := parse(event, v)
+// placedEvent is an event of a map, as [placed] wrote it.
+type placedEvent struct {
+	event string
+	until time.Time
+	place string
+}
+
+// inPlace returns the events of a map in the order that [placed] gave them. It
+// leaves out those whose number is not readable.
+func inPlace(numbers values) []placedEvent {
+	events := make([]placedEvent, 0, len(numbers))
+	for event, v := range numbers {
 		n, ok := v.(*types.AttributeValueMemberN)
 		if !ok {
 			continue
 		}
 		until, place, _ := strings.Cut(n.Value, ".")
 		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
-			at := time.UnixMilli(ms)
-			setUntil(&e, at)
-			entries = append(entries, entry{e, at, place})
+			events = append(events, placedEvent{event, time.UnixMilli(ms), place})
 		}
 	}
 	// Decimals compare as text, even without the trailing zeros that the server
 	// drops.
-	slices.SortFunc(entries, func(a, b entry) int {
+	slices.SortFunc(events, func(a, b placedEvent) int {
 		return cmp.Or(strings.Compare(a.place, b.place), a.until.Compare(b.until))
 	})
-	events := make([]E, len(entries))
-	for i, e := range entries {
-		events[i] = e.event
-	}
 	return events
+}
+
+// members returns what a map holds. It is nil if v is not a map.
+func members(v types.AttributeValue) values {
+	if m, ok := v.(*types.AttributeValueMemberM); ok {
+		return m.Value
+	}
+	return nil
 }
 
 // whole returns a number that decides about no lock. It is zero if it is not
