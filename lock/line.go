@@ -72,7 +72,7 @@ func (w *waiter) turnComes(now time.Time, held, toEnd, otherwise time.Duration) 
 	if l.place > w.row.Served && left < longestPoll {
 		w.claim.Place = l.place
 	}
-	look := min(max(left*95/100, held/2, turn/4), longestPoll)
+	look := min(max(left*95/100, held/2), longestPoll)
 	// After the lease of a dead holder, all of them have looked at the same moment.
 	look += clock.Jitter(w.clock, min(turn, longestPoll)/8)
 	return min(look, toEnd)

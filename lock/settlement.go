@@ -184,7 +184,7 @@ func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
 }
 
 // settle sends the settlement. What it returns tells how that ended.
-func (l *Lock) settle(s *settlement) (tell func(), err error) {
+func (l *Lock) settle(s *settlement) (func(), error) {
 	outcome, err := l.write(s)
 	s.ended = l.clock.Now()
 	return func() { l.tell(outcome, s, err) }, err
