@@ -31,6 +31,14 @@ const (
 	// texts. A row with such entries has two more attributes.
 	payloadOverhead  = 1
 	payloadsOverhead = 18
+	// atOverhead is the size of the time at which an event was completed: digits of
+	// its number.
+	atOverhead = 4
+	// resultOverhead is the size of a result without its texts.
+	resultOverhead = 21
+	// shorterRow is how much smaller than its counted size a held row may be,
+	// because of a shorter holder and a shorter event.
+	shorterRow = 250
 	// interruptedOverhead is the size of an interrupted event without its texts:
 	// the names and values of a map.
 	interruptedOverhead = 75
@@ -70,7 +78,7 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 	}
 	if c.event != "" {
 		next.Completed = append(next.Completed, driver.CompletedEvent{
-			Event: c.event, Payload: c.payload, Until: c.until.Truncate(time.Millisecond),
+			Event: c.event, Payload: c.payload, Until: c.until.Truncate(time.Millisecond), At: c.now.Truncate(time.Second),
 		})
 	}
 	forgotten = room.trim(next)
@@ -83,6 +91,7 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 	if room.size(next)+len(next.Result.Body) > largestRow {
 		next.Result, resultDropped = driver.Result{}, c.result != nil
 	}
+	room.trimTimes(next)
 	return next, forgotten, resultDropped
 }
 
@@ -156,6 +165,22 @@ func (r room) trim(m *driver.Memory) int {
 	}
 	m.Completed = kept
 	return before - len(kept)
+}
+
+// trimTimes forgets when the events were completed that were completed first,
+// if that would make the row cost another write unit.
+func (r room) trimTimes(m *driver.Memory) {
+	size := r.size(m)
+	if m.Result.Event != "" {
+		size += resultOverhead + len(m.Result.Event) + len(m.Result.Body)
+	}
+	used, fit := (size-1)%usualRow+1, 0 // of the last unit
+	if size <= usualRow || used > shorterRow {
+		fit = (usualRow - used) / atOverhead
+	}
+	for i := range len(m.Completed) - fit {
+		m.Completed[i].At = time.Time{}
+	}
 }
 
 // progress is how far the work has come when its lock is released.

@@ -56,6 +56,9 @@ type CompletedEvent struct {
 	Event   string
 	Payload string    // of the event's claim; empty if it had none
 	Until   time.Time // whole milliseconds
+	// At is when it was completed, in whole seconds of its owner's clock, before
+	// Until. It is zero if that is not known. It tells people, and decides nothing.
+	At time.Time
 }
 
 // Expired reports whether the event may run again at now.

@@ -154,7 +154,11 @@ func (r *requests) memory(token string) *driver.Memory {
 	now := r.wall(token)
 	for _, e := range []string{"e", "f", "g"} {
 		if r.IntN(2) == 0 {
-			m.Completed = append(m.Completed, driver.CompletedEvent{Event: e, Payload: r.pick("", "p", "q"), Until: now.Add(r.units(r.IntN(6)))})
+			done := driver.CompletedEvent{Event: e, Payload: r.pick("", "p", "q"), Until: now.Add(r.units(r.IntN(6)))}
+			if done.Payload != "p" {
+				done.At = now.Add(-time.Minute).Truncate(time.Second)
+			}
+			m.Completed = append(m.Completed, done)
 		}
 	}
 	if r.IntN(2) == 0 {

@@ -262,7 +262,7 @@ func plain(r driver.Row) driver.Row {
 	r.Stamp, r.DeleteAfter = r.Stamp.UTC(), r.DeleteAfter.UTC()
 	var completed []driver.CompletedEvent
 	for _, e := range r.Memory.Completed {
-		e.Until = e.Until.UTC()
+		e.Until, e.At = e.Until.UTC(), e.At.UTC()
 		completed = append(completed, e)
 	}
 	r.Memory.Completed = completed

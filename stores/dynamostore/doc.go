@@ -22,7 +22,7 @@
 //	interruptedFor N with OnInterrupted  how many milliseconds after the end of the lease the event counts as interrupted if the holder dies
 //	interrupted  M     after a death interrupted event → M: holder, since, until (N as in completed), payload
 //	cooldown     S     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until heldUntil
-//	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)
+//	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion, and when that was)
 //	payloads     M     with payloads completed event → digest of its payload
 //	highestOrder S     with orders   highest completed order
 //	resultBody   B     with Replay   result of resultEvent
@@ -38,8 +38,10 @@
 // The completed events are a map, because the condition looks up one of them by
 // its name. They are forgotten in the order of completion, and neither a map
 // nor the expiry times have that order, because Remember may differ between
-// functions, or change. So the five decimals of an expiry time are the event's
-// place in it.
+// functions, or change. So the first five decimals of an expiry time are the
+// event's place in it. The next eight are how many seconds before that time it
+// was completed. They cost four bytes, and package lock leaves them out where
+// those would make the row cost another write unit.
 //
 // # The condition of an acquire
 //

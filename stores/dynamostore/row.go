@@ -91,16 +91,38 @@ func withMemory(m *driver.Memory, release, removal string, v values) (setting, r
 // order of the list, because a map has no order of its own.
 const places = 5
 
+// seconds is how many more decimals tell how many seconds before that time an
+// event was completed.
+const seconds = 8
+
 func completedValue(events []driver.CompletedEvent) types.AttributeValue {
 	m := make(values, len(events))
 	for i, c := range events {
-		m[c.Event] = placed(c.Until, i)
+		n := placed(c.Until, i)
+		if before := c.Until.Unix() - c.At.Unix(); before > 0 && before < 1e8 {
+			n.Value += fmt.Sprintf("%0*d", seconds, before)
+		}
+		m[c.Event] = n
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-func placed(until time.Time, place int) types.AttributeValue {
+func placed(until time.Time, place int) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", until.UnixMilli(), places, place)}
+}
+
+// completedAt returns when an event was completed, as the decimals of its time
+// tell, or the zero time.
+func completedAt(until time.Time, decimals string) time.Time {
+	if len(decimals) <= places { // the server drops trailing zeros
+		return time.Time{}
+	}
+	digits := (decimals[places:] + strings.Repeat("0", seconds))[:seconds]
+	before, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || before <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(until.Unix()-before, 0)
 }
 
 // payloadsValue returns the digests of the payloads by event, or nil if there
@@ -204,16 +226,16 @@ func parseCompleted(completed, payloads types.AttributeValue) []driver.Completed
 	inOrder, payloadOf := inPlace(members(completed)), members(payloads)
 	events := make([]driver.CompletedEvent, len(inOrder))
 	for i, e := range inOrder {
-		events[i] = driver.CompletedEvent{Event: e.event, Payload: str(payloadOf, e.event), Until: e.until}
+		events[i] = driver.CompletedEvent{Event: e.event, Payload: str(payloadOf, e.event), Until: e.until, At: completedAt(e.until, e.decimals)}
 	}
 	return events
 }
 
 // placedEvent is an event of a map, as [placed] wrote it.
 type placedEvent struct {
-	event string
-	until time.Time
-	place string
+	event    string
+	until    time.Time
+	decimals string // of its number: the place first
 }
 
 // inPlace returns the events of a map in the order that [placed] gave them. It
@@ -225,15 +247,15 @@ func inPlace(numbers values) []placedEvent {
 		if !ok {
 			continue
 		}
-		until, place, _ := strings.Cut(n.Value, ".")
+		until, decimals, _ := strings.Cut(n.Value, ".")
 		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
-			events = append(events, placedEvent{event, time.UnixMilli(ms), place})
+			events = append(events, placedEvent{event, time.UnixMilli(ms), decimals})
 		}
 	}
 	// Decimals compare as text, even without the trailing zeros that the server
 	// drops.
 	slices.SortFunc(events, func(a, b placedEvent) int {
-		return cmp.Or(strings.Compare(a.place, b.place), a.until.Compare(b.until))
+		return cmp.Or(strings.Compare(a.decimals, b.decimals), a.until.Compare(b.until))
 	})
 	return events
 }

@@ -22,7 +22,7 @@
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   with Latest   true while the holder looks at marks
 //	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until the lease ends
-//	completed    with events   completed events in the order of completion, and when each is forgotten
+//	completed    with events   completed events in the order of completion, when each is forgotten and, if it is known, was completed (at)
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent (base64)
 //	resultEvent  with Replay

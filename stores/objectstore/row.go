@@ -45,6 +45,7 @@ type completedEvent struct {
 	Event   string    `json:"event"`
 	Payload string    `json:"payload,omitempty"`
 	Until   time.Time `json:"until"`
+	At      time.Time `json:"at,omitzero"`
 }
 
 type interruptedEvent struct {
@@ -185,7 +186,7 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 		r.FenceBefore = s.Fence
 	}
 	for _, c := range row.Memory.Completed {
-		c.Until = c.Until.UTC()
+		c.Until, c.At = c.Until.UTC(), c.At.UTC()
 		r.Completed = append(r.Completed, completedEvent(c))
 	}
 	for _, e := range row.Memory.Interrupted {

@@ -72,7 +72,7 @@
 //	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
 //	takesMarks   with Latest   1 while the holder looks at marks
 //	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until leaseEnd
-//	completed    with events   a line for each: event, when it is forgotten, digest of its payload
+//	completed    with events   a line for each: event, when it is forgotten, digest of its payload; and after it, if it is known, a line with % and when it was completed
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent
 //	resultEvent  with Replay

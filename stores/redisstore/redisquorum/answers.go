@@ -266,7 +266,7 @@ func mergeEvents(newer, older []driver.CompletedEvent) []driver.CompletedEvent {
 			behind[previous] = append(behind[previous], c)
 			continue
 		case newer[i].Until.Before(c.Until):
-			newer[i].Until = c.Until
+			newer[i].Until, newer[i].At = c.Until, c.At
 		}
 		previous = c.Event
 	}

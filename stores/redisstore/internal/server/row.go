@@ -137,8 +137,13 @@ func MemoryFields(m *driver.Memory) []any {
 // escape makes sure that an event has no space and no line feed.
 var escape = strings.NewReplacer("%", "%25", " ", "%20", "\n", "%0A").Replace
 
+// atLine begins the line that says when the event before it was completed.
+const atLine = "% "
+
 // completedLines returns one line for each event: the event, when it is
-// forgotten, and the digest of its payload if there is one.
+// forgotten, and the digest of its payload if there is one. If it is known when
+// it was completed, another line says so, which older versions skip: no event
+// begins like that.
 func completedLines(events []driver.CompletedEvent) string {
 	var b strings.Builder
 	for _, c := range events {
@@ -147,6 +152,9 @@ func completedLines(events []driver.CompletedEvent) string {
 			b.WriteString(" " + escape(c.Payload))
 		}
 		b.WriteByte('\n')
+		if !c.At.IsZero() {
+			b.WriteString(atLine + c.At.UTC().Format(time.RFC3339) + "\n")
+		}
 	}
 	return b.String()
 }
@@ -155,7 +163,14 @@ func completedLines(events []driver.CompletedEvent) string {
 func parseCompleted(lines string) []driver.CompletedEvent {
 	var events []driver.CompletedEvent
 	for line := range strings.Lines(lines) {
-		event, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		line = strings.TrimSuffix(line, "\n")
+		if at, ok := strings.CutPrefix(line, atLine); ok {
+			if n := len(events); n > 0 {
+				events[n-1].At, _ = time.Parse(time.RFC3339, at) // it only tells people
+			}
+			continue
+		}
+		event, rest, _ := strings.Cut(line, " ")
 		at, payload, _ := strings.Cut(rest, " ")
 		until, err := time.Parse(milliLayout, at)
 		if err != nil {
