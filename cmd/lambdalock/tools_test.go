@@ -35,7 +35,7 @@ func TestShow(t *testing.T) {
 	}{
 		"held":                 {[]string{"orders/cat\x1b[2J"}, 0, []string{`"orders/cat\x1b[2J"`, "state          held", "holder         f request 1", `event          "e\u202e1"`, "(in 23h"}},
 		"both parts":           {[]string{"orders/bird"}, 0, []string{"orders/bird\n  digest         " + digest}},
-		"by namespace":         {[]string{"--namespace", "orders", "bird"}, 0, []string{"orders/bird", "state          free", "e3  remembered until", "highest order  05", "6 bytes kept for replay, of e3"}},
+		"by namespace":         {[]string{"--namespace", "orders", "bird"}, 0, []string{"orders/bird", "state          free", "e3  at 2", "ago), remembered until", "highest order  05", "6 bytes kept for replay, of e3"}},
 		"expired":              {[]string{"orders/dead"}, 0, []string{"state          expired", "holder         f request 2", "ago)"}},
 		"slots":                {[]string{"orders/nightly"}, 0, []string{"state          held", "slot 2         held by f request 4"}},
 		"digest":               {[]string{"--digest", digest}, 0, []string{"orders/bird\n  digest         " + digest}},

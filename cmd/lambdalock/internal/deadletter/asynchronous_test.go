@@ -74,7 +74,7 @@ func TestDecideAsynchronous(t *testing.T) {
 		"another alias":                     {from: thumbnails + ":$LATEST", asked: thumbnails + ":prod", unknown: true, rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "an asynchronous invocation of " + thumbnails + ":$LATEST, and --function names thumbnails:prod"},
 		"another function":                  {from: thumbnails + "2:prod", asked: thumbnails, unknown: true, rows: []lock.Key{s3("k", "0055")}, action: Leave, why: "--function names thumbnails"},
 		"another account":                   {from: strings.Replace(thumbnails, "1234", "4321", 1), asked: thumbnails, action: Leave, why: "--function names thumbnails"},
-		"completed":                         {from: thumbnails, asked: thumbnails, rows: []lock.Key{s3("k", "0055")}, action: Delete, why: "completed, and remembered"},
+		"completed":                         {from: thumbnails, asked: thumbnails, rows: []lock.Key{s3("k", "0055")}, action: Delete, why: "completed at "},
 		"held":                              {from: thumbnails, asked: thumbnails, held: s3("k", "0044"), action: Leave, why: "held by another event"},
 		"interrupted":                       {from: thumbnails, asked: thumbnails, unknown: true, died: s3("k", "0055"), action: Leave, why: "OnInterrupted decides"}, // F19
 		"stale":                             {from: thumbnails, asked: thumbnails, rows: []lock.Key{{Name: "s3/b/k", Event: "0066", Order: "s0066"}}, action: Leave, why: "stale"},

@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 		rows              func(*testing.T, *memstore.Store)
 		action, why       string
 	}{
-		"completed by id":             {body: placed, rows: completed(lock.Key{Name: "sqs/" + id, Event: id}), action: Delete, why: "completed, and remembered"},
+		"completed by id":             {body: placed, rows: completed(lock.Key{Name: "sqs/" + id, Event: id}), action: Delete, why: "completed at "},
 		"completed by body":           {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}), action: Delete, why: "completed"},
 		"not completed":               {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0044"}), action: Send, why: "not remembered"},
 		"held":                        {body: upload, rows: held(lock.Key{Name: "s3/b/k", Event: "0044"}), action: Leave, why: "held by another event"},

@@ -301,8 +301,8 @@ func TestVerdicts(t *testing.T) {
 		least    time.Duration // HoldAtLeast
 	}{
 		"never seen":            {nil, false, 0, order("10"), "SQSFIFOMessage", explain.Unknown, "there is no such row", 0},
-		"completed":             {order("10"), true, 0, order("10"), "SQSFIFOMessage", explain.Skip, "completed, and remembered until", 0},
-		"completed, forgotten":  {order("10"), true, 25 * time.Hour, order("10"), "SQSMessage", explain.Run, "the event was completed, and was remembered until", 0},
+		"completed":             {order("10"), true, 0, order("10"), "SQSFIFOMessage", explain.Skip, "completed at 2000-01-01T00:00:00Z (", 0},
+		"completed, forgotten":  {order("10"), true, 25 * time.Hour, order("10"), "SQSMessage", explain.Run, "the event was completed at 2000-01-01T00:00:00Z (1d1h ago), and was remembered until", 0},
 		"stale":                 {order("10"), true, 0, order("9"), "SQSFIFOMessage", explain.Skip, "stale", 0},
 		"stale, forgotten":      {order("10"), true, 23 * time.Hour, order("9"), "SQSFIFOMessage", explain.Skip, "stale", 0},
 		"next":                  {order("9"), true, 0, order("10"), "SQSFIFOMessage", explain.Run, "nobody holds the name", 0},

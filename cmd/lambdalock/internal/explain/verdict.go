@@ -117,7 +117,7 @@ func (v *Verdict) interrupted(row *driver.Row, c *driver.Claim) {
 func (v *Verdict) again(row *driver.Row, c *driver.Claim) {
 	for _, done := range row.Memory.Completed {
 		if done.Event == c.Event {
-			v.Why = "the event was completed, and was remembered until " + inspect.Moment(done.Until, c.Now) + ": it would run again"
+			v.Why = "the event was " + completed(&done, c.Now) + ", and was remembered until " + inspect.Moment(done.Until, c.Now) + ": it would run again"
 		}
 	}
 }
@@ -131,11 +131,19 @@ func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
 			v.Would, v.Why = Refuse, "the event was completed with another payload (PayloadMismatchError)"
 			return
 		}
-		v.Completed, v.Would, v.Why = true, Skip, "completed, and remembered until "+inspect.Moment(done.Until, c.Now)
+		v.Completed, v.Would, v.Why = true, Skip, completed(&done, c.Now)+", and remembered until "+inspect.Moment(done.Until, c.Now)
 	}
 	if row.Memory.Result.Event == c.Event {
 		v.Why += "; its result is kept for replay"
 	}
+}
+
+// completed says that an event was completed, and when if the row tells.
+func completed(done *driver.CompletedEvent, now time.Time) string {
+	if done.At.IsZero() {
+		return "completed"
+	}
+	return "completed at " + inspect.Moment(done.At, now)
 }
 
 func (v *Verdict) held(row *driver.Row, c *driver.Claim) {

@@ -307,7 +307,10 @@ func TestDescribe(t *testing.T) {
 	full := driver.Row{
 		Token: "t", Stamp: noon.Add(-time.Minute), Until: noon.Add(28 * time.Second), Fence: 7, Event: "e\x1b", Payload: "p", Holder: "f\nrequest",
 		Memory: driver.Memory{
-			Completed:    []driver.CompletedEvent{{Event: "e0", Until: noon.Add(-time.Hour)}, {Event: "e1", Payload: "p1", Until: noon}},
+			Completed:    []driver.CompletedEvent{
+				{Event: "e0", Until: noon.Add(-time.Hour), At: noon.Add(-2 * time.Hour)}, {Event: "e1", Payload: "p1", Until: noon},
+				{Event: "e2", Until: noon.Add(time.Hour), At: noon.Add(-10 * time.Minute)},
+			},
 			HighestOrder: "05", Result: driver.Result{Event: "e1", Body: []byte("12345")},
 		},
 		DeleteAfter: noon.Add(time.Hour),
@@ -336,8 +339,9 @@ func TestDescribe(t *testing.T) {
   until          2026-11-21T12:00:28Z (in 28s)
   event          "e\x1b"
   fence          7
-  completed      e0  forgotten since 2026-11-21T11:00:00Z (1h0m ago)
+  completed      e0  at 2026-11-21T10:00:00Z (2h0m ago), forgotten since 2026-11-21T11:00:00Z (1h0m ago)
   completed      e1  remembered until 2026-11-21T12:00:00Z (in 0s)
+  completed      e2  at 2026-11-21T11:50:00Z (10m0s ago), remembered until 2026-11-21T13:00:00Z (in 1h0m)
   highest order  05
   result         5 bytes kept for replay, of e1
   kept until     2026-11-21T13:00:00Z (in 1h0m)

@@ -49,8 +49,22 @@ type Row struct {
 type Completed struct {
 	Event   string    `json:"event"`
 	Payload string    `json:"payload,omitempty"`
+	At      time.Time `json:"at,omitzero"` // when it was completed, if the row tells
 	Until   time.Time `json:"until"`
 	Expired bool      `json:"expired"`
+}
+
+// Text says which event was completed, when if the row tells, and until when
+// it is remembered.
+func (c *Completed) Text(now time.Time) string {
+	at, until := "", "remembered until "
+	if !c.At.IsZero() {
+		at = "at " + Moment(c.At, now) + ", "
+	}
+	if c.Expired {
+		until = "forgotten since "
+	}
+	return Safe(c.Event) + "  " + at + until + Moment(c.Until, now)
 }
 
 // Interrupted is an event of which a run began and nothing is known of its end.
@@ -87,7 +101,7 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 		r.Since, r.Until = row.Stamp.UTC(), row.Until.UTC()
 	}
 	for _, c := range row.Memory.Completed {
-		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, Until: c.Until.UTC(), Expired: c.Expired(now)})
+		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, At: c.At.UTC(), Until: c.Until.UTC(), Expired: c.Expired(now)})
 	}
 	for _, e := range MemoryAt(row, now).Interrupted {
 		r.Interrupted = append(r.Interrupted, Interrupted{Event: e.Event, Payload: e.Payload, Holder: e.Holder, Since: e.Since.UTC(), Until: e.Until.UTC()})
@@ -167,11 +181,7 @@ func (r *Row) details(line func(label, format string, args ...any), now time.Tim
 		line("fence", "%d", r.Fence)
 	}
 	for _, c := range r.Completed {
-		if c.Expired {
-			line("completed", "%s  forgotten since %s", Safe(c.Event), Moment(c.Until, now))
-		} else {
-			line("completed", "%s  remembered until %s", Safe(c.Event), Moment(c.Until, now))
-		}
+		line("completed", "%s", c.Text(now))
 	}
 	for _, e := range r.Interrupted {
 		line("interrupted", "%s  since %s by %s, remembered until %s", Safe(e.Event), Moment(e.Since, now), Safe(e.Holder), Moment(e.Until, now))

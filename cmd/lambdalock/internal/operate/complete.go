@@ -137,7 +137,7 @@ func (c *Complete) with(m driver.Memory, shown *driver.InterruptedEvent, until t
 		return nil, no("nothing was changed: somebody has decided about %s, or it was completed, meanwhile", inspect.Safe(c.Event))
 	}
 	m.Completed = append(slices.DeleteFunc(slices.Clone(m.Completed), func(d driver.CompletedEvent) bool { return d.Event == e.Event }),
-		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: until})
+		driver.CompletedEvent{Event: e.Event, Payload: e.Payload, Until: until, At: now.Truncate(time.Second)})
 	if m.Result.Event == e.Event { // of an earlier run, whose completion has expired
 		m.Result = driver.Result{}
 	}

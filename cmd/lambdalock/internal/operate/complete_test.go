@@ -146,6 +146,9 @@ func TestInterruptedRows(t *testing.T) { // F19
 			if c.completed != "" && (!row.Memory.Has(c.completed, time.Now()) || row.Memory.Completed[0].Payload != "p" || row.Memory.Result.Event == c.completed) {
 				t.Errorf("the row remembers %+v", row.Memory)
 			}
+			if i := findCompleted(&row.Memory, c.completed); i >= 0 && time.Since(row.Memory.Completed[i].At) > time.Hour {
+				t.Errorf("%s was completed at %v", c.completed, row.Memory.Completed[i].At)
+			}
 			if c.kept != "" && !row.Memory.Has(c.kept, time.Now()) {
 				t.Errorf("the row has forgotten %s: %+v", c.kept, row.Memory)
 			}

@@ -133,7 +133,7 @@ func (c *Forget) consequences(row *driver.NamedRow, now time.Time) string {
 		fmt.Fprint(&text, interruptedLine(e, now))
 	}
 	if i := findCompleted(m, c.Event); i >= 0 {
-		fmt.Fprintf(&text, "  completed      %s  remembered until %s\n", inspect.Safe(m.Completed[i].Event), inspect.Moment(m.Completed[i].Until, now))
+		fmt.Fprintf(&text, "  completed      %s\n", inspect.Describe(row.Name, &row.Row, now).Completed[i].Text(now))
 		if m.Result.Event == m.Completed[i].Event {
 			fmt.Fprintf(&text, "  result         %d bytes kept for replay\n", len(m.Result.Body))
 		}
