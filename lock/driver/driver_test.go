@@ -313,3 +313,19 @@ func TestFindInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestSince shows that marks and claims that were given up do not make a lock
+// look younger, nor does a late copy of its own claim.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	c := driver.Claim{Token: "t", Now: noon, Stamp: noon, Until: noon.Add(time.Hour)}
+	var row driver.Row
+	row.Take(&c, noon)
+	row.Settle(&driver.Settlement{Token: "given up", Abandon: true, Stamp: noon.Add(time.Minute)})
+	if got := row.Since(); !got.Equal(noon) || !row.Stamp.After(noon) {
+		t.Errorf("the row with the stamp %v is held since %v, want %v", row.Stamp, got, noon)
+	}
+	if row = (driver.Row{Stamp: noon}); !row.Since().Equal(noon) { // a store without fences
+		t.Errorf("without a fence since %v, want %v", row.Since(), noon)
+	}
+}

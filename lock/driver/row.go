@@ -141,6 +141,16 @@ func (r *Row) Join() bool {
 // OwnedBy reports whether the token owns the row.
 func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == token }
 
+// Since returns when the owner acquired the row. The fence tells, as [Row.Take]
+// makes it; the stamp may be later, because of marks and of claims that were
+// given up since.
+func (r *Row) Since() time.Time {
+	if r.Fence == 0 {
+		return r.Stamp
+	}
+	return time.UnixMicro(r.Fence)
+}
+
 // Cooling reports whether the owner has ended its lease, and the name stays
 // held only until the cooldown is over.
 func (r *Row) Cooling() bool { return r.Cooldown != "" }

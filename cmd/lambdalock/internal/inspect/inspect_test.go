@@ -305,7 +305,7 @@ func TestFindErrors(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	full := driver.Row{
-		Token: "t", Stamp: noon.Add(-time.Minute), Until: noon.Add(28 * time.Second), Fence: 7, Event: "e\x1b", Payload: "p", Holder: "f\nrequest",
+		Token: "t", Stamp: noon.Add(-time.Minute), Until: noon.Add(28 * time.Second), Fence: noon.Add(-time.Minute).UnixMicro(), Event: "e\x1b", Payload: "p", Holder: "f\nrequest",
 		Memory: driver.Memory{
 			Completed:    []driver.CompletedEvent{
 				{Event: "e0", Until: noon.Add(-time.Hour), At: noon.Add(-2 * time.Hour)}, {Event: "e1", Payload: "p1", Until: noon},
@@ -324,7 +324,7 @@ func TestDescribe(t *testing.T) {
 	cooled := cooling
 	cooled.Until = noon.Add(-time.Microsecond)
 	coalescing := full
-	coalescing.Event, coalescing.Marks = "", 3
+	coalescing.Event, coalescing.Marks, coalescing.Stamp = "", 3, noon.Add(2*time.Second)
 	closed := coalescing
 	closed.Marks = -1
 	for name, c := range map[string]struct {
@@ -338,7 +338,7 @@ func TestDescribe(t *testing.T) {
   since          2026-11-21T11:59:00Z (1m0s ago)
   until          2026-11-21T12:00:28Z (in 28s)
   event          "e\x1b"
-  fence          7
+  fence          1795262340000000
   completed      e0  at 2026-11-21T10:00:00Z (2h0m ago), forgotten since 2026-11-21T11:00:00Z (1h0m ago)
   completed      e1  remembered until 2026-11-21T12:00:00Z (in 0s)
   completed      e2  at 2026-11-21T11:50:00Z (10m0s ago), remembered until 2026-11-21T13:00:00Z (in 1h0m)
@@ -348,7 +348,7 @@ func TestDescribe(t *testing.T) {
 `},
 		"expired":     {expired, "state          expired: the holder did not release it, and the next claim gets it\n  holder"},
 		"last moment": {last, "state          held\n"},
-		"coalescing":  {coalescing, "until          2026-11-21T12:00:28Z (in 28s)\n  coalesced      3: they are served by a run of the holder, or of its event when that comes again\n"},
+		"coalescing":  {coalescing, "since          2026-11-21T11:59:00Z (1m0s ago)\n  until          2026-11-21T12:00:28Z (in 28s)\n  coalesced      3: they are served by a run of the holder, or of its event when that comes again\n"},
 		"last run":    {closed, "coalesced      the holder is in its last run, and others are refused\n"},
 		"free":        {free, "state          free\n  fence          9\n"},
 		"cooling":     {cooling, "state          held\n  holder         nobody: its last holder's HoldAtLeast\n"},

@@ -98,7 +98,7 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 	}
 	if r.State == Held || r.State == Expired {
 		r.Holder, r.Event, r.Payload, r.Marks = holder(row), row.Event, row.Payload, row.Marks
-		r.Since, r.Until = row.Stamp.UTC(), row.Until.UTC()
+		r.Since, r.Until = row.Since().UTC(), row.Until.UTC()
 	}
 	for _, c := range row.Memory.Completed {
 		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, At: c.At.UTC(), Until: c.Until.UTC(), Expired: c.Expired(now)})
