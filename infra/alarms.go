@@ -3,6 +3,7 @@ package infra
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -35,6 +36,13 @@ type AlarmsProps struct {
 	// duplicates count too, and so does every look of a handler that waits: with
 	// OnHeld(Wait) set it to 90 or more. Nil means [DefaultContentionThreshold].
 	ContentionThreshold *float64
+
+	// HeldFor adds the alarm OldestHeld: one holder has had its lock for so long.
+	// It watches a metric that only a function of yours writes, with
+	// emf.OldestHeld, on a schedule of ten minutes or less. Nil means no such
+	// alarm, because a lock of a Lambda function ends with its invocation, after 15
+	// minutes at most, unless work elsewhere holds it.
+	HeldFor awscdk.Duration
 }
 
 // alarm describes an alarm. Missing data does not breach any.
@@ -61,6 +69,9 @@ func (t *lockTable) AddAlarms(props *AlarmsProps) {
 		for _, c := range counts {
 			alarms = append(alarms, t.countAlarm(c, t.counted(c), ""))
 		}
+	}
+	if props.HeldFor != nil {
+		alarms = append(alarms, t.oldestHeld(props.HeldFor))
 	}
 	for _, a := range alarms {
 		t.tableStates = append(t.tableStates, t.addAlarm(t, a))
@@ -94,6 +105,23 @@ func (t *lockTable) tableAlarms() []alarm {
 			"SystemErrors", t.systemErrors(), 1, 3,
 			"DynamoDB returns internal errors for the lock table. Handlers fail, and event sources deliver their events again.", list,
 		},
+	}
+}
+
+// oldestHeld returns the alarm about a lock that one holder has had for long.
+// Its period has several of the values that are written every ten minutes.
+func (t *lockTable) oldestHeld(atLeast awscdk.Duration) alarm {
+	seconds := *atLeast.ToSeconds(nil)
+	long := time.Duration(seconds) * time.Second
+	metric := awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(emfNamespace), MetricName: jsii.String("OldestHeld"), Statistic: jsii.String("Maximum"),
+		DimensionsMap: &map[string]*string{emfDimension: jsii.String("DynamoDB table " + *t.table.TableName())},
+		Period:        awscdk.Duration_Minutes(jsii.Number(15)),
+	})
+	return alarm{
+		"OldestHeld", metric, seconds, 1,
+		fmt.Sprintf("One holder has had its lock for %v or longer: its work may hang.", long),
+		t.command(fmt.Sprintf("list --held-for %v", long), "") + " shows which, and who.",
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
@@ -35,9 +38,12 @@ var (
 // They are for users without the CDK; telemetry/emf drives each alarm in them
 // by its fault.
 func TestAlarmTemplates(t *testing.T) {
-	for name, emf := range map[string]bool{"logs": false, "emf": true} {
+	for name, c := range map[string]struct {
+		emf    bool
+		alarms []string
+	}{"logs": {false, slices.Concat(counted, ofTable)}, "emf": {true, slices.Concat(counted, ofTable)}, "held": {true, []string{"OldestHeld"}}} {
 		t.Run(name, func(t *testing.T) {
-			wantFile(t, "alarms/"+name+".json", alarmTemplate(t, emf))
+			wantFile(t, "alarms/"+name+".json", alarmTemplate(t, c.emf, c.alarms))
 		})
 	}
 }
@@ -59,16 +65,16 @@ func wantFile(t *testing.T, file string, made []byte) {
 	}
 }
 
-// alarmTemplate returns the alarms of a table and of one function, as a
-// template with parameters for both.
-func alarmTemplate(t *testing.T, emf bool) []byte {
+// alarmTemplate returns these alarms of a table and of one function, as a
+// template with the parameters that they use.
+func alarmTemplate(t *testing.T, emf bool, alarms []string) []byte {
 	t.Helper()
 	stack := newStack()
 	parameter := func(name, description string) *string {
 		return awscdk.NewCfnParameter(stack, s(name), &awscdk.CfnParameterProps{Description: s(description)}).ValueAsString()
 	}
 	locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: &emf})
-	locks.AddAlarms(&infra.AlarmsProps{Topic: awssns.Topic_FromTopicArn(stack, s("Alerts"), parameter("Topic", "ARN of the topic that is notified"))})
+	locks.AddAlarms(&infra.AlarmsProps{HeldFor: awscdk.Duration_Hours(jsii.Number(1)), Topic: awssns.Topic_FromTopicArn(stack, s("Alerts"), parameter("Topic", "ARN of the topic that is notified"))})
 	options := &infra.ConnectOptions{Namespace: s("-")}
 	if emf {
 		options.Namespace = parameter("Namespace", "LOCK_NAMESPACE of the function")
@@ -82,7 +88,7 @@ func alarmTemplate(t *testing.T, emf bool) []byte {
 	delete(parameters, "BootstrapVersion")
 	parameters["Table"] = object{"Type": "String", "Description": "name of the lock table"}
 	for id, r := range synthesised["Resources"].(object) {
-		for _, name := range slices.Concat(counted, ofTable) {
+		for _, name := range alarms {
 			switch kind := at(r, "Type"); {
 			case strings.Contains(id, name) && kind == "AWS::CloudWatch::Alarm":
 				resources[name] = r
@@ -91,6 +97,9 @@ func alarmTemplate(t *testing.T, emf bool) []byte {
 			}
 		}
 	}
+	maps.DeleteFunc(parameters, func(name string, _ any) bool {
+		return !strings.Contains(encoded(resources), encoded(object{"Ref": name})) && name != "Table"
+	})
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -114,6 +123,7 @@ func TestAlarmsNotify(t *testing.T) {
 			locks.Connect(newFunction(stack, "Before", nil), nil)
 			locks.AddAlarms(&infra.AlarmsProps{
 				Topic: awssns.NewTopic(stack, s("Alerts"), nil), Actions: action("Begins"), OKActions: action("Ends"), ContentionThreshold: jsii.Number(7),
+				HeldFor: awscdk.Duration_Hours(jsii.Number(2)),
 			})
 			locks.Connect(newFunction(stack, "After", nil), nil)
 			all := resources(t, stack, "AWS::CloudWatch::Alarm")
@@ -124,7 +134,10 @@ func TestAlarmsNotify(t *testing.T) {
 					t.Errorf("%s: begins %s, ends %s", p["AlarmDescription"], begins, ends)
 				}
 			}
-			assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{"Threshold": 7})
+			for _, threshold := range []float64{7, 7200} {
+				assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{"Threshold": threshold})
+			}
+			ofTable := append([]string{"OldestHeld"}, ofTable...)
 			places := map[string][]string{"Locks": slices.Concat(ofTable, counted)}
 			if emf {
 				const child = "/LockTableConnection"
@@ -216,6 +229,25 @@ func TestNamespaceAsDimension(t *testing.T) {
 		if m := panicOf(t, func() { locks.Connect(fn, &infra.ConnectOptions{Namespace: &namespace}) }); !strings.Contains(m, "which CloudWatch does not take as the value of a dimension") {
 			t.Errorf("%q: %s", namespace, m)
 		}
+	}
+}
+
+// TestLook: the function that looks for the alarm OldestHeld may read all rows.
+func TestLook(t *testing.T) {
+	stack := newStack()
+	locks := infra.NewLockTable(stack, s("Locks"), nil)
+	looks := newFunction(stack, "Looks", nil)
+	looks.AddEnvironment(s("LOCK_TABLE_NAME"), locks.Table().TableName(), nil)
+	locks.GrantInspect(looks)
+	awsevents.NewRule(stack, s("Look"), &awsevents.RuleProps{
+		Schedule: awsevents.Schedule_Rate(awscdk.Duration_Minutes(jsii.Number(10))),
+		Targets:  &[]awsevents.IRuleTarget{awseventstargets.NewLambdaFunction(looks, nil)},
+	})
+	if allowed := encoded(statements(t, stack, "dynamodb:")); !strings.Contains(allowed, "dynamodb:Scan") || strings.Contains(allowed, "LeadingKeys") {
+		t.Errorf("the function may %s", allowed)
+	}
+	if got := synthesisedWarnings(locks); len(got) != 0 {
+		t.Errorf("%q", got)
 	}
 }
 

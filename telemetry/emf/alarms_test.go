@@ -239,6 +239,8 @@ var incidents = map[string]incident{
 			time.Sleep(10 * time.Second)
 		}
 	}, []string{"Throttles"}, nil},
+	"work goes on for almost an hour": {func(t *testing.T, a *account, _ func(job, ...middleware.Option) error) { a.work(t, 59*time.Minute) }, []string{}, nil},
+	"work hangs":                      {func(t *testing.T, a *account, _ func(job, ...middleware.Option) error) { a.work(t, 75*time.Minute) }, []string{"OldestHeld"}, nil},
 	// A write that was applied and answered by an error is refused when it is
 	// repeated. DynamoDB counts that as a refusal, and the library does not.
 	"errors of DynamoDB": {func(_ *testing.T, a *account, run func(job, ...middleware.Option) error) {
@@ -312,10 +314,14 @@ func TestAlarmsAreDrivenByTheirFaults(t *testing.T) {
 					a := newAccount(t, parameters["Table"], parameters["Namespace"], read("logs", parameters))
 					logger := slog.New(handler(a))
 					f.happens(t, a, func(j job, opts ...middleware.Option) error { return a.run(t, logger, j, opts...) })
-					for source, want := range map[string][]string{"logs": f.logs, "emf": f.emfs} {
+					a.server.OnRequest(nil)
+					a.look(t)
+					for source, want := range map[string][]string{"logs": f.logs, "emf": f.emfs, "held": f.logs} {
 						if want == nil {
 							want = f.logs
 						}
+						alarms := read(source, parameters).alarms
+						want = slices.DeleteFunc(slices.Clone(want), func(name string) bool { _, ok := alarms[name]; return !ok })
 						got, err := read(source, parameters).sounding(a.points)
 						if err != nil || !slices.Equal(got, want) {
 							t.Errorf("%s: %v sound (%v), want %v", source, got, err, want)
@@ -331,7 +337,7 @@ func TestAlarmsAreDrivenByTheirFaults(t *testing.T) {
 			})
 		}
 	}
-	for _, source := range []string{"logs", "emf"} {
+	for _, source := range []string{"logs", "emf", "held"} {
 		for name, a := range read(source, parameters).alarms {
 			if !driven[source+" "+name] {
 				t.Errorf("%s: no fault drives the alarm %s", source, name)

@@ -230,6 +230,8 @@ func statistic(points []point, metric, name string, from time.Time, period int) 
 			value += p.value
 		case "SampleCount":
 			value++
+		case "Maximum":
+			value = max(value, p.value)
 		default:
 			panic("statistic " + name)
 		}

@@ -50,6 +50,8 @@
 // ERROR or FATAL, Lambda drops lines without a level: then a line says that it
 // has this one, in the properties level and timestamp.
 //
+// [OldestHeld] writes another one, about all locks of a store.
+//
 // Sources:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html
@@ -93,20 +95,22 @@ type Options struct {
 
 // Metrics returns the option that writes a line for each invocation. See
 // [middleware.Metrics] for wrappers inside each other.
-func Metrics(o *Options) middleware.Option {
-	w := writer{level: logLevel()}
+func Metrics(o *Options) middleware.Option { return middleware.Metrics(newWriter(o).write) }
+
+type writer struct {
+	Options
+	level string // that a line must have, or Lambda drops it; empty: none
+}
+
+func newWriter(o *Options) *writer {
+	w := &writer{level: logLevel()}
 	if o != nil {
 		w.Options = *o
 	}
 	if w.Output == nil {
 		w.Output = os.Stdout
 	}
-	return middleware.Metrics(w.write)
-}
-
-type writer struct {
-	Options
-	level string // that a line must have, or Lambda drops it; empty: none
+	return w
 }
 
 // logLevel returns the function's log level if Lambda drops lines without a
@@ -127,12 +131,7 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 	if len(l.metrics) == 0 {
 		return
 	}
-	l.service = dimension(cmp.Or(w.Service, t.Namespace, "unknown"))
-	l.at = t.Began.Add(t.Duration)
-	if w.level != "" {
-		l.property("level", w.level)
-		l.property("timestamp", l.at.UTC().Format(time.RFC3339Nano)) // without it, the level does not count
-	}
+	w.begin(l, t.Namespace, t.Began.Add(t.Duration))
 	l.property("function", lambdacontext.FunctionName)
 	l.property("version", lambdacontext.FunctionVersion)
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
@@ -146,6 +145,15 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 		l.property("contended", mostContended(t.Contended))
 	}
 	_, _ = w.Output.Write(l.encode()) // no one to tell
+}
+
+// begin says whose line it is, and of when.
+func (w *writer) begin(l *line, service string, at time.Time) {
+	l.service, l.at = dimension(cmp.Or(w.Service, service, "unknown")), at
+	if w.level != "" {
+		l.property("level", w.level)
+		l.property("timestamp", at.UTC().Format(time.RFC3339Nano)) // without it, the level does not count
+	}
 }
 
 // longestDimension is how many characters CloudWatch takes. It would drop all
