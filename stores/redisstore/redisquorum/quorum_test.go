@@ -1279,10 +1279,12 @@ func TestMergedMemory(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	now := time.Now().UTC().Truncate(time.Millisecond)
+	again := now.Truncate(time.Second)
+	first := again.Add(-time.Hour)
 	memories := []*driver.Memory{
-		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(time.Hour)}, {Event: "b", Until: now.Add(time.Hour)}}, HighestOrder: "1"},
-		{Completed: []driver.CompletedEvent{{Event: "b", Until: now.Add(2 * time.Hour)}, {Event: "c", Until: now.Add(time.Hour)}, {Event: "d", Until: now.Add(time.Hour)}}, HighestOrder: "3"},
-		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(2 * time.Hour)}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
+		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(time.Hour), At: first}, {Event: "b", Until: now.Add(time.Hour)}}, HighestOrder: "1"},
+		{Completed: []driver.CompletedEvent{{Event: "b", Until: now.Add(2 * time.Hour), At: again}, {Event: "c", Until: now.Add(time.Hour)}, {Event: "d", Until: now.Add(time.Hour)}}, HighestOrder: "3"},
+		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(2 * time.Hour), At: again}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
 	}
 	for i, m := range memories {
 		node, c := redistest.Must(redisstore.New(q.taps[i].Scripter)), redistest.Claim("n")
@@ -1299,8 +1301,8 @@ func TestMergedMemory(t *testing.T) {
 	order := ""
 	for _, c := range row.Memory.Completed {
 		order += c.Event
-		if (c.Event == "a" || c.Event == "b") && !c.Until.Equal(now.Add(2*time.Hour)) {
-			t.Errorf("%s is forgotten at %v, want the later time", c.Event, c.Until)
+		if (c.Event == "a" || c.Event == "b") && (!c.Until.Equal(now.Add(2*time.Hour)) || !c.At.Equal(again)) {
+			t.Errorf("%s was completed at %v and is forgotten at %v, want the later times", c.Event, c.At, c.Until)
 		}
 	}
 	if order != "abcd" || row.Memory.HighestOrder != "3" || row.Memory.Result.Event != "a" {
