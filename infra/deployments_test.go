@@ -3,6 +3,7 @@ package infra_test
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,7 @@ func TestDeployments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = regexp.MustCompile(`\n(?: {6,}| {5}([}\]]))`).ReplaceAll(text, []byte("$1")) // a line for each resource
 	wantFile(t, "testdata/deployments.json", append(text, '\n'))
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -53,11 +54,11 @@ func TestTemplate(t *testing.T) {
 			code["ZipFile"] = "of the CDK"
 		}
 	}
-	got, err := json.MarshalIndent(template, "", "  ")
+	got, err := json.MarshalIndent(template, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = append(got, '\n')
+	got = append(regexp.MustCompile(`\n(?: {5,}| {4}([}\]]))`).ReplaceAll(got, []byte("$1")), '\n') // a line for each property
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
