@@ -181,7 +181,7 @@ soak: ## run the simulations and the integration tests in their long form
 
 .PHONY: mutants
 mutants: ## plant bugs, one at a time, and check that the tests notice every one (ONLY=regexp: only those)
-	cd tools/mutants && $(GO) run . -only '$(ONLY)'
+	cd tools/mutants && $(GO) test -count=1 -timeout=0 -parallel=2 -v -run '^TestPlanted$$' . -only '$(ONLY)'
 
 REV ?= origin/main
 
