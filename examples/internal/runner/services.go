@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/md5"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/lambdalock/lambdalock/internal/local/localsqs"
 )
 
 // serveS3 logs every object that a function writes, in the form of the
@@ -64,35 +65,15 @@ func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveSQS answers the requests of package redelivery, and notes them.
-func (st *stage) serveSQS(rw http.ResponseWriter, r *http.Request) {
-	var in struct {
-		MessageBody string
-		Entries     []struct {
-			ID                string `json:"Id"`
-			VisibilityTimeout int
-		}
+// queues answers the requests of package redelivery, and notes them.
+func (st *stage) queues() http.Handler {
+	return &localsqs.Server{
+		Change: func(_ string, invisible time.Duration) {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			st.visible = append(st.visible, invisible)
+		},
+		Delete: func(receipt string) { st.fail("the function deletes %s", receipt) },
+		Send:   func(string) { st.dead.Add(1) },
 	}
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		rw.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	var answer any
-	switch r.Header.Get("X-Amz-Target") {
-	case "AmazonSQS.ChangeMessageVisibilityBatch":
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		for _, e := range in.Entries {
-			st.visible = append(st.visible, e.VisibilityTimeout)
-		}
-		answer = map[string]any{"Successful": in.Entries, "Failed": []any{}}
-	case "AmazonSQS.SendMessage":
-		st.dead.Add(1)
-		answer = map[string]any{"MessageId": "1", "MD5OfMessageBody": fmt.Sprintf("%x", md5.Sum([]byte(in.MessageBody)))}
-	default:
-		rw.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	rw.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	_ = json.NewEncoder(rw).Encode(answer) // a client that has gone needs none
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -47,9 +48,9 @@ type stage struct {
 	dead    atomic.Int64 // how many messages are in the dead-letter queue
 
 	mu      sync.Mutex
-	log     []string // what the functions printed, and the objects they wrote
-	visible []int    // the visibility timeouts, in seconds, that the function set
-	answers []string // to the event itself, with the promised label
+	log     []string        // what the functions printed, and the objects they wrote
+	visible []time.Duration // the visibility timeouts that the function set
+	answers []string        // to the event itself, with the promised label
 }
 
 func newStage(ctx context.Context, x example, root, path string, r *report) *stage {
@@ -60,7 +61,7 @@ func newStage(ctx context.Context, x example, root, path string, r *report) *sta
 	objects := s3mem.New()
 	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3(objects))
 	others := httptest.NewServer(http.HandlerFunc(st.serveOthers))
-	queues := httptest.NewServer(http.HandlerFunc(st.serveSQS))
+	queues := httptest.NewServer(st.queues())
 	st.servers = []*httptest.Server{tables, buckets, others, queues}
 	st.env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, "AWS_ENDPOINT_URL_LAMBDA=" + others.URL, dynamostore.TableVariable + "=locks",

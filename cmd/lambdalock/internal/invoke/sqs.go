@@ -2,11 +2,6 @@ package invoke
 
 import (
 	"cmp"
-	"crypto/md5"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,20 +9,14 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/aws/smithy-go"
-
-	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
+	"github.com/lambdalock/lambdalock/internal/local/localsqs"
 )
 
-// sqsAPI answers what a function asks SQS for: that a message comes back at
-// another time, or not at all, and that another one is sent. A message is known
-// by the receipt handle that the function got with it.
-//
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_Operations.html
+// sqsAPI keeps what a function asked SQS for: that a message comes back at
+// another time, or not at all, and that another one is sent.
 type sqsAPI struct {
 	url    string
 	server *http.Server
@@ -45,9 +34,22 @@ func startSQS() (*sqsAPI, error) {
 		return nil, fmt.Errorf("serve a local SQS: %w", err)
 	}
 	a := &sqsAPI{url: "http://" + listener.Addr().String(), changed: map[string]time.Time{}, deleted: map[string]bool{}, sent: map[string]int{}}
-	a.server = &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
+	a.server = &http.Server{Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // ends with close
 	return a, nil
+}
+
+func (a *sqsAPI) handler() *localsqs.Server {
+	locked := func(note func()) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		note()
+	}
+	return &localsqs.Server{
+		Change: func(receipt string, d time.Duration) { locked(func() { a.changed[receipt] = time.Now().Add(d) }) },
+		Delete: func(receipt string) { locked(func() { a.deleted[receipt] = true }) },
+		Send:   func(queue string) { locked(func() { a.sent[queue]++ }) },
+	}
 }
 
 // close ends the API, and writes a line for each queue that got messages.
@@ -89,127 +91,4 @@ func (a *sqsAPI) isDeleted(m *record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.deleted[m.handle]
-}
-
-// sqsRequest has the parameters of all operations.
-type sqsRequest struct {
-	sqsEntry
-	QueueURL               string `json:"QueueUrl"`
-	MessageBody            string
-	MessageGroupID         *string `json:"MessageGroupId"`
-	MessageDeduplicationID *string `json:"MessageDeduplicationId"`
-	MessageAttributes      map[string]struct {
-		DataType, StringValue string
-		BinaryValue           []byte
-	}
-	Entries []sqsEntry
-}
-
-// sqsEntry is what a request says of one message.
-type sqsEntry struct {
-	ID                *string `json:"Id"`
-	ReceiptHandle     string
-	VisibilityTimeout int32 // in seconds
-}
-
-// ServeHTTP answers a request of the JSON protocol.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-json-faqs.html
-func (a *sqsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in sqsRequest
-	var answer any
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*sqslimits.Largest)).Decode(&in)
-	if err == nil {
-		answer, err = a.do(strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS."), &in)
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	if err != nil {
-		code, message := refusalOf(err)
-		answer = map[string]string{"__type": "com.amazonaws.sqs#" + code, "message": message}
-		w.WriteHeader(http.StatusBadRequest)
-	}
-	_ = json.NewEncoder(w).Encode(answer) // a client that has gone needs none
-}
-
-func refusalOf(err error) (code, message string) {
-	var refused smithy.APIError
-	if errors.As(err, &refused) {
-		return refused.ErrorCode(), refused.ErrorMessage()
-	}
-	return "SerializationException", err.Error()
-}
-
-func (a *sqsAPI) do(operation string, in *sqsRequest) (any, error) {
-	switch operation {
-	case "ChangeMessageVisibility":
-		return struct{}{}, a.change(&in.sqsEntry)
-	case "ChangeMessageVisibilityBatch":
-		return each(in.Entries, a.change)
-	case "DeleteMessage":
-		return struct{}{}, a.delete(&in.sqsEntry)
-	case "DeleteMessageBatch":
-		return each(in.Entries, a.delete)
-	case "SendMessage":
-		return a.send(in)
-	}
-	return nil, &smithy.GenericAPIError{Code: "UnsupportedOperation", Message: "lambdalock invoke has no " + operation + ": set AWS_ENDPOINT_URL_SQS to a server that has it"}
-}
-
-// each calls f for the entries of a batch.
-func each(entries []sqsEntry, f func(*sqsEntry) error) (any, error) {
-	var ids []*string
-	for _, e := range entries {
-		ids = append(ids, e.ID)
-	}
-	if err := sqslimits.Batch(ids, 0); err != nil {
-		return nil, err
-	}
-	succeeded, refused := []any{}, []any{}
-	for _, e := range entries {
-		if err := f(&e); err != nil {
-			code, message := refusalOf(err)
-			refused = append(refused, map[string]any{"Id": e.ID, "SenderFault": true, "Code": code, "Message": message})
-		} else {
-			succeeded = append(succeeded, map[string]any{"Id": e.ID})
-		}
-	}
-	return map[string]any{"Successful": succeeded, "Failed": refused}, nil
-}
-
-func (a *sqsAPI) change(e *sqsEntry) error {
-	if err := sqslimits.Change(e.ReceiptHandle, e.VisibilityTimeout); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.changed[e.ReceiptHandle] = time.Now().Add(time.Duration(e.VisibilityTimeout) * time.Second)
-	return nil
-}
-
-func (a *sqsAPI) delete(e *sqsEntry) error {
-	if err := sqslimits.Change(e.ReceiptHandle, 0); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.deleted[e.ReceiptHandle] = true
-	return nil
-}
-
-// send counts a message that is sent. No function receives it.
-func (a *sqsAPI) send(in *sqsRequest) (any, error) {
-	m := sqslimits.Message{
-		Queue: in.QueueURL, Body: in.MessageBody, Attributes: map[string]sqslimits.Attribute{},
-		Group: in.MessageGroupID, Deduplication: in.MessageDeduplicationID,
-	}
-	for name, v := range in.MessageAttributes {
-		m.Attributes[name] = sqslimits.Attribute{Type: v.DataType, Text: v.StringValue, Binary: v.BinaryValue}
-	}
-	if err := m.Refusal(sqslimits.Largest); err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	a.sent[in.QueueURL]++
-	a.mu.Unlock()
-	sum := md5.Sum([]byte(in.MessageBody)) //nolint:gosec // the client compares it
-	return map[string]string{"MessageId": rand.Text(), "MD5OfMessageBody": hex.EncodeToString(sum[:])}, nil
 }
