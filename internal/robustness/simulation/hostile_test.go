@@ -1,4 +1,4 @@
-package hostile_test
+package simulation_test
 
 import (
 	"slices"

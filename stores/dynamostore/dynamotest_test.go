@@ -1,4 +1,4 @@
-package dynamotest_test
+package dynamostore_test
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore/dynamotest"
 )
 
-// TestTransact: the handler's write and the completion are one transaction, in
-// fake time, too.
-func TestTransact(t *testing.T) {
+// TestDynamotest: the handler's write and the completion are one transaction,
+// in fake time, too.
+func TestDynamotest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamotest.New(map[string]string{"accounts": "account"})
@@ -44,8 +44,8 @@ func TestTransact(t *testing.T) {
 	})
 }
 
-// TestWrongTable: a mistake in the test itself is not an error to handle.
-func TestWrongTable(t *testing.T) {
+// TestDynamotestWrongTable: a test's own mistake is not an error to handle.
+func TestDynamotestWrongTable(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {

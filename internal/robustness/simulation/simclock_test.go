@@ -1,4 +1,4 @@
-package simclock_test
+package simulation_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package printable_test
+package lock_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/printable"
 )
 
-func TestText(t *testing.T) { // F30
+func TestPrintable(t *testing.T) { // F30
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":               "",

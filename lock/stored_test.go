@@ -1,4 +1,4 @@
-package stored_test
+package lock_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
-func TestName(t *testing.T) {
+func TestStoredName(t *testing.T) {
 	t.Parallel()
 	prefix := stored.Prefix("a/b")
 	longest := strings.Repeat("x", 2048-len(prefix))
@@ -27,9 +27,9 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestEvent shows that an event that a row cannot hold unchanged is hashed, and
-// that nobody can choose an event that is the hash of another.
-func TestEvent(t *testing.T) { // F27, F46
+// TestStoredEvent shows that an event that a row cannot hold unchanged is
+// hashed, and that nobody can choose an event that is the hash of another.
+func TestStoredEvent(t *testing.T) { // F27, F46
 	t.Parallel()
 	longest := strings.Repeat("x", 50)
 	hash := stored.Event(longest + "x")
@@ -53,9 +53,9 @@ func TestEvent(t *testing.T) { // F27, F46
 	}
 }
 
-// TestPayload shows that only a digest of a payload is kept, and that none
-// stays none.
-func TestPayload(t *testing.T) { // F29, F37
+// TestStoredPayload shows that only a digest of a payload is kept, and that
+// none stays none.
+func TestStoredPayload(t *testing.T) { // F29, F37
 	t.Parallel()
 	if got := stored.Payload(""); got != "" {
 		t.Errorf("no payload became %q", got)

@@ -1,4 +1,4 @@
-package sqstest
+package deadletter
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
 )
 
 // mistakes counts what would fail a test.
@@ -15,9 +17,9 @@ type mistakes int
 
 func (m *mistakes) Errorf(string, ...any) { *m++ }
 
-// TestMistakes: a request that SQS refuses fails the test, as a whole or in a
-// part, and what it refuses is not applied.
-func TestMistakes(t *testing.T) {
+// TestSQSMistakes: a request that SQS refuses fails the test, as a whole or in
+// a part, and what it refuses is not applied.
+func TestSQSMistakes(t *testing.T) {
 	t.Parallel()
 	eleven := make([]string, 11)
 	for i := range eleven {
@@ -36,7 +38,7 @@ func TestMistakes(t *testing.T) {
 		"visibility": {ids: []string{"a"}, group: aws.String("g"), seconds: 43201, mistakes: 2, sent: 1},
 	} {
 		var got mistakes
-		f := New(&got, "q.fifo")
+		f := sqstest.New(&got, "q.fifo")
 		in := &sqs.SendMessageBatchInput{QueueUrl: aws.String("https://q.fifo")}
 		for _, id := range c.ids {
 			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &id, MessageGroupId: c.group, MessageDeduplicationId: &id})
@@ -52,11 +54,11 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestRefusesParts: what SQS refuses of one message although the request is
+// TestSQSRefusesParts: what SQS refuses of one message although the request is
 // right, and what it returns unasked.
-func TestRefusesParts(t *testing.T) {
+func TestSQSRefusesParts(t *testing.T) {
 	t.Parallel()
-	f := New(t, "q")
+	f := sqstest.New(t, "q")
 	f.Put("q", "from", "m", "", "x").MessageAttributes = map[string]types.MessageAttributeValue{"a": {}}
 	url := aws.String("https://q")
 	received, err := f.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10})

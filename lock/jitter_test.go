@@ -1,4 +1,4 @@
-package clock_test
+package lock_test
 
 import (
 	"testing"
