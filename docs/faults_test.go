@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // faults are numbered from F1 on. The number of a feature that is gone is not
@@ -82,10 +84,7 @@ func TestEveryFaultHasATest(t *testing.T) {
 func faultsOf(t *testing.T, path string) map[string]map[int]bool {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(parser.ParseFile(fset, path, nil, parser.ParseComments))(t)
 	found := map[string]map[int]bool{}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)

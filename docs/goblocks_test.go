@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // importable are the packages that a block may use without importing them.
@@ -85,16 +87,11 @@ func TestGoBlocksCompile(t *testing.T) {
 // whose paths start there.
 func goTool(t *testing.T, files map[string]string, command string, args ...string) {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Value(filepath.Abs(".."))(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	var overlay struct{ Replace map[string]string }
@@ -102,10 +99,7 @@ func goTool(t *testing.T, files map[string]string, command string, args ...strin
 	for path, text := range files {
 		overlay.Replace[filepath.Join(root, path)] = write(strings.ReplaceAll(path, "/", "-"), text)
 	}
-	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(overlay))(t)
 	args = append([]string{command, "-overlay", write("overlay.json", string(b))}, args...)
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 const (
@@ -192,10 +194,7 @@ func TestGoCommentWidth(t *testing.T) {
 	var problems []string
 	for _, name := range files(t, ".go") {
 		fset, source := token.NewFileSet(), read(t, name)
-		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := expect.Value(parser.ParseFile(fset, name, source, parser.ParseComments))(t)
 		lines := strings.Split(source, "\n")
 		for _, group := range file.Comments {
 			for _, c := range group.List {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestCommandsRunTests checks every `go test -run '…' DIR` of a document: DIR
@@ -35,10 +37,7 @@ func TestCommandsRunTests(t *testing.T) {
 // testsIn returns the code of all tests in a folder.
 func testsIn(t *testing.T, folder string) string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := expect.Value(filepath.Glob(filepath.Join(folder, "*_test.go")))(t)
 	var code strings.Builder
 	for _, path := range paths {
 		code.WriteString(read(t, path))

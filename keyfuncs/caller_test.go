@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -351,10 +352,7 @@ func TestRequestsOfOwnTypes(t *testing.T) {
 	type pointing struct{ *httpRequest }
 	e := plainHTTP()
 	e.Headers["Authorization"], e.Body = "Bearer a", `{"order":7}`
-	want, err := keyfuncs.IdempotencyKey(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Value(keyfuncs.IdempotencyKey(t.Context(), e))(t)
 	ownType(t, want, defined(e))
 	ownType(t, want, embedding{e, "north"})
 	ownType(t, want, &embedding{e, "north"})

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/keyfuncs/services"
@@ -105,10 +106,7 @@ func everyEvent(t *testing.T) map[string][]byte {
 			t.Fatalf("no events %s: %v", pattern, err)
 		}
 		for _, file := range files {
-			doc, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := expect.Value(os.ReadFile(file))(t)
 			all[fmt.Sprint(i, " ", filepath.Base(file))] = doc
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -70,10 +71,7 @@ func TestS3WithoutSequencer(t *testing.T) {
 func TestS3LatestOrders(t *testing.T) {
 	t.Parallel()
 	order := func(sequencer string) string {
-		k, err := changed(t, "s3-put.json", s3Latest, func(e *events.S3Event) { e.Records[0].S3.Object.Sequencer = sequencer })
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := expect.Value(changed(t, "s3-put.json", s3Latest, func(e *events.S3Event) { e.Records[0].S3.Object.Sequencer = sequencer }))(t)
 		return k.Order
 	}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -66,9 +67,7 @@ func (k s3Kind) bridged(t *testing.T) string {
 	t.Helper()
 	var detail map[string]any
 	e := load[events.EventBridgeEvent](t, "eventbridge-s3.json")
-	if err := json.Unmarshal(e.Detail, &detail); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(e.Detail, &detail))
 	detail["object"].(map[string]any)["sequencer"] = k.sequencer
 	detail["reason"], detail["request-id"] = k.reason, "request of "+k.name
 	e.DetailType, e.Detail = k.bridge, json.RawMessage(marshal(t, detail))

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
@@ -33,10 +34,7 @@ func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
 						f := newFixture(t)
 						f.faulty.Store = open()
 						holder := onClock{f.locker(lock.Options{Lease: lock.Heartbeat(14 * time.Second)}), simclock.New(0, 0)}
-						lk, err := holder.Acquire(t.Context(), resource)
-						if err != nil {
-							t.Fatal(err)
-						}
+						lk := expect.Value(holder.Acquire(t.Context(), resource))(t)
 						for _, d := range steps {
 							time.Sleep(5 * time.Second)
 							holder.clock.Step(d)

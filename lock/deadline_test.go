@@ -85,10 +85,7 @@ func TestLongestDeadline(t *testing.T) { // F7, F12, F22
 
 				ctx, cancel = context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
-				lk, err := l.Acquire(ctx, event("e2"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				lk := expect.Value(l.Acquire(ctx, event("e2")))(t)
 				f.faulty.Always(fault.Release, fault.Throttle)
 				if !c.renewals {
 					time.Sleep(c.timeout - 5*time.Minute)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -29,9 +30,7 @@ func TestCompletionWhoseRowGoesBack(t *testing.T) { // F5, F23, F56
 					f.faulty.Store = s
 					l := f.locker(lock.Options{})
 					saved := map[string]func(){"stays": func() {}, "no row": s.Save("/resource")}
-					if err := l.Do(t.Context(), lock.Key{Name: "resource", Event: "e0", Order: "4"}, nothing); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, l.Do(t.Context(), lock.Key{Name: "resource", Event: "e0", Order: "4"}, nothing))
 					saved["before"] = s.Save("/resource")
 					lk := f.mustAcquire(l, key)
 					saved["own"] = s.Save("/resource")

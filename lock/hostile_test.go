@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/lock"
@@ -45,17 +46,9 @@ func say(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.Said 
 	said.Error(l.Do(t.Context(), key, nothing))
 	said.Error(l.Do(t.Context(), other, nothing))
 	said.Error(l.Do(t.Context(), lock.Key{Name: key.Name, Order: key.Name + "\xff"}, nothing))
-	lk, err := l.Acquire(t.Context(), lock.Key{Name: key.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	row, err := store.Read(t.Context(), rowName(t, store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: rowName(t, store), Token: row.Token}); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: key.Name}))(t)
+	row := expect.Value(store.Read(t.Context(), rowName(t, store)))(t)
+	expect.Granted(store.Settle(t.Context(), &driver.Settlement{Name: rowName(t, store), Token: row.Token}))(t)
 	said.Error(lk.Complete()) // lost
 	lk, err = l.Acquire(t.Context(), lock.Key{Name: key.Name})
 	if err != nil {
@@ -74,10 +67,7 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 	store := memstore.New()
 	locker := func(s driver.Store, o lock.Options) *lock.Locker {
 		o.Logger, o.LogKeys, o.Holder = slog.New(said), logKeys, func(context.Context) string { return holder }
-		l, err := lock.New(s, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := expect.Value(lock.New(s, &o))(t)
 		return l
 	}
 	must := func(lk *lock.Lock, err error) *lock.Lock {
@@ -94,10 +84,7 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 	l := locker(store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: 3 * time.Second})
 	said.Error(oneOf{locker(store, lock.Options{}), 2}.Do(t.Context(), key, nothing))
 	said.Error(locker(newerRow{store}, lock.Options{}).Do(t.Context(), key, nothing))
-	set, err := l.AcquireAll(t.Context(), key, lock.Key{Name: key.Name + "2", Event: key.Event})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(l.AcquireAll(t.Context(), key, lock.Key{Name: key.Name + "2", Event: key.Event}))(t)
 	transact(set.Context())
 	said.Error(l.Do(t.Context(), key, nothing)) // waits in vain
 	said.Error(set.Release())

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -24,9 +25,7 @@ func TestLastRoundEndsBeforeTheDeadline(t *testing.T) { // F11, F12
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := holder.Acquire(t.Context(), resource); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(holder.Acquire(t.Context(), resource))(t)
 			slow := fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 				select {
 				case <-time.After(900 * time.Millisecond):
@@ -38,10 +37,7 @@ func TestLastRoundEndsBeforeTheDeadline(t *testing.T) { // F11, F12
 				_, _, _ = store.Settle(ctx, &driver.Settlement{Name: c.Name, Token: "other", Abandon: true, Stamp: c.Stamp.Add(time.Minute), DeleteAfter: c.DeleteAfter})
 				return row, ok, err
 			}}
-			l, err := lock.New(slow, &lock.Options{Lease: lock.UntilDeadline(), MaxWait: time.Hour, Logger: discard})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := expect.Value(lock.New(slow, &lock.Options{Lease: lock.UntilDeadline(), MaxWait: time.Hour, Logger: discard}))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			deadline, _ := ctx.Deadline()

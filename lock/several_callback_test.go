@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -73,10 +74,7 @@ func callbackOfASetFails(t *testing.T, c *callFailing, where, what string) {
 	case "holder":
 		o.Holder = func(context.Context) string { c.call(); return "holder" }
 	}
-	l, err := lock.New(f.faulty, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(lock.New(f.faulty, &o))(t)
 	if what == "refused" {
 		f.mustAcquire(f.locker(stays), lock.Key{Name: "d"})
 		names = append(names, "d")

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -226,9 +227,7 @@ func TestWaiterWithOldStamp(t *testing.T) { // F14
 			}
 			return store.Acquire(ctx, c)
 		}}
-		if err := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Do(t.Context(), resource, nothing); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Do(t.Context(), resource, nothing))
 		if gap := asked[5].Sub(asked[4]); gap > 25*time.Millisecond {
 			t.Errorf("the name was free, and the waiter slept %v", gap)
 		}

@@ -69,9 +69,7 @@ func TestHandlerOfAnyJSON(t *testing.T) {
 			f := newFixture()
 			h := lambda.NewHandlerWithOptions(c.wrap(f.options()), c.options...)
 			for range 2 {
-				if _, err := h.Invoke(t.Context(), []byte(c.payload(first))); err != nil {
-					t.Fatal(err)
-				}
+				expect.Value(h.Invoke(t.Context(), []byte(c.payload(first))))(t)
 			}
 			if k := f.of(lock.OutcomeAcquired); len(k) != 1 || k[0].Key.Name != c.want {
 				t.Errorf("acquired %v, want %s once", k, c.want)

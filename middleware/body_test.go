@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -520,9 +521,7 @@ func TestEventBridgeDetail(t *testing.T) {
 		}
 		fails = false
 		for range 2 {
-			if err := h(ctx, event); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(ctx, event))
 		}
 		if want := []string{"17 Order Placed true true", "17 Order Placed true true"}; !slices.Equal(handled, want) || f.count(lock.OutcomeAlreadyCompleted) != 1 {
 			t.Errorf("handled %q, want %q; observed %q", handled, want, f.outcomes())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -116,9 +117,7 @@ func TestOnFailedOfAnySource(t *testing.T) {
 		}
 		topic := middleware.EachSNSRecord(keyfuncs.SNSRecord, func(context.Context, events.SNSEventRecord) error { return errRecord },
 			newFixture().options(middleware.OnFailed(func(_ context.Context, f []*middleware.Failed[events.SNSEventRecord]) { f[0].Err = nil }))...)
-		if err := topic(ctx, events.SNSEvent{Records: []events.SNSEventRecord{{SNS: events.SNSEntity{MessageID: "a"}}}}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, topic(ctx, events.SNSEvent{Records: []events.SNSEventRecord{{SNS: events.SNSEntity{MessageID: "a"}}}}))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
@@ -97,10 +98,7 @@ func records(t *testing.T, said *hostile.Said, text string, options []middleware
 	_, err := batch(t.Context(), sqsBatch(message(text, text), message(text+"2", text)))
 	said.Error(err)
 	body := middleware.EachSQSMessage(keyfuncs.SQSBody(jmespath.Path("id")), func(context.Context, events.SQSMessage) error { return failed }, options...)
-	quoted, err := json.Marshal(map[string]any{"id": text, text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := expect.Value(json.Marshal(map[string]any{"id": text, text: text}))(t)
 	for _, b := range []string{text, string(quoted), `{"id": {"` + "a" + `": 1}}`, `{"id": ` + text + `}`} {
 		_, err := body(t.Context(), sqsBatch(message("m", b)))
 		said.Error(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -174,9 +175,7 @@ func TestStrangerWithoutGateway(t *testing.T) { // F28
 			h := middleware.WithLock(key, func(context.Context, map[string]any) (map[string]any, error) {
 				return map[string]any{"statusCode": 201}, nil
 			}, f.options()...)
-			if _, err := h(t.Context(), c.first); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(h(t.Context(), c.first))(t)
 			_, err := h(t.Context(), c.second)
 			if errors.As(err, new(*lock.PayloadMismatchError)) != c.refused || err != nil != c.refused {
 				t.Errorf("%v; want refused: %t", err, c.refused)
@@ -278,10 +277,7 @@ func TestAnonymousAnswer(t *testing.T) {
 // API is not sent through another connection.
 func TestStrangerSendsAMessage(t *testing.T) { // F28, F61
 	t.Parallel()
-	doc, err := os.ReadFile("../keyfuncs/testdata/apigateway-websocket-message.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Value(os.ReadFile("../keyfuncs/testdata/apigateway-websocket-message.json"))(t)
 	through := func(connection string) []byte {
 		return edited(t, doc, func(e map[string]any) {
 			sentWith("")(e)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdaurl"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -237,15 +238,10 @@ func TestNetHTTPHandler(t *testing.T) {
 	})), f.options()...)
 	call := func(change func(*urlEvent)) reply {
 		var e urlEvent
-		if err := json.Unmarshal(gatewayEvent(t, "functionurl"), &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(gatewayEvent(t, "functionurl"), &e))
 		change(&e)
 		out, err := h(t.Context(), &e)
-		got, err := sent(t, out, err)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(sent(t, out, err))(t)
 		return got
 	}
 	same := func(*urlEvent) {}

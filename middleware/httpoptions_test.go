@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -97,9 +98,7 @@ func occupied(t *testing.T, opts ...middleware.Option) (held, completed, stale f
 		defer func() { _ = l.Release() }()
 		return h(t.Context(), order{ID: "7", Item: 7})
 	}
-	if _, err := h(t.Context(), order{ID: "5", Item: 5}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(h(t.Context(), order{ID: "5", Item: 5}))(t)
 	return held, call(order{ID: "5", Item: 5}), call(order{ID: "4", Item: 4})
 }
 

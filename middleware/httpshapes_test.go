@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -94,9 +95,7 @@ func keyed[G, E, R any](build func(reply) R) route {
 		}, f.options(opts...)...)
 		return func(doc []byte) (reply, error) {
 			var e E
-			if err := json.Unmarshal(doc, &e); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(doc, &e))
 			out, err := h(context.WithValue(t.Context(), docKey{}, doc), e)
 			return sent(t, out, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -22,10 +23,7 @@ func TestTooLargeForItsGateway(t *testing.T) {
 	for file, longest := range map[string]int{
 		"apigateway-rest": 6291556, "apigateway-http": 6291556, "functionurl": 6291556, "alb": 1 << 20,
 	} {
-		doc, err := os.ReadFile("../keyfuncs/testdata/" + file + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := expect.Value(os.ReadFile("../keyfuncs/testdata/" + file + ".json"))(t)
 		for size, completed := range map[int]bool{longest: true, longest + 1: false} {
 			t.Run(fmt.Sprint(file, size), func(t *testing.T) {
 				t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -59,9 +60,7 @@ func sqsChanges(fifo bool) changes {
 }
 
 func place(t *testing.T, s string) (i int) {
-	if _, err := fmt.Sscan(s, &i); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fmt.Sscan(s, &i))(t)
 	return i
 }
 
@@ -343,9 +342,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 					runs := 0
 					h = wrap(func(context.Context) error {
 						if runs++; runs == 1 {
-							if err := h(t.Context(), order{ID: "other"}); err != nil {
-								t.Error(err)
-							}
+							expect.OK(t, h(t.Context(), order{ID: "other"}))
 						}
 						err := middleware.Permanent(errors.New("no article 7"))
 						if panics {

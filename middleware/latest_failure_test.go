@@ -40,9 +40,7 @@ func TestCoalescedBeforeAFailedCompletion(t *testing.T) { // F7
 					var h func(context.Context, order) error
 					h = wrap(func(context.Context) error {
 						if runs++; runs == 1 {
-							if err := h(t.Context(), order{ID: "other"}); err != nil {
-								t.Error(err)
-							}
+							expect.OK(t, h(t.Context(), order{ID: "other"}))
 							spoil(t, f)
 						}
 						return nil

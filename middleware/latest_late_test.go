@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
@@ -44,10 +45,7 @@ func TestLateClaimOfAServedRecord(t *testing.T) { // F3, F14
 			t.Fatalf("%v come again", again)
 		}
 		f.faulty.Apply()
-		row, err := f.faulty.Store.(*memstore.Store).Read(t.Context(), "/n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		row := expect.Value(f.faulty.Store.(*memstore.Store).Read(t.Context(), "/n"))(t)
 		if row.Token != "" {
 			t.Errorf("the late claim owns the name: %+v", row)
 		}

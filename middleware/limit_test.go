@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -93,9 +94,7 @@ func TestLimitInsideDuplicates(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, id := range []string{"1", "2", "3", "1", "2", "3"} {
 			wg.Go(func() {
-				if err := h(t.Context(), order{ID: id}); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, h(t.Context(), order{ID: id}))
 			})
 		}
 		wg.Wait()

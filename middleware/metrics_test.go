@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -183,9 +184,7 @@ func TestMetricsOfAWait(t *testing.T) {
 		f, m := newFixture(), meter{}
 		f.acquireElsewhere(t, lock.Key{Name: "orders"})
 		h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options(m.option(), middleware.Namespace(""), middleware.OnHeld(middleware.Wait(time.Minute)))...)
-		if err := h(t.Context(), order{ID: "1"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, h(t.Context(), order{ID: "1"}))
 		got := m.one(t)
 		if len(got.Waits) != 1 || got.Waits[0] < 5*time.Second || !slices.Equal(got.Waits, got.Acquires) || got.Outcomes[lock.OutcomeTakenOver] != 1 {
 			t.Errorf("totals %+v", got)
@@ -200,9 +199,7 @@ func TestMetricsOfNestedWrappers(t *testing.T) {
 	f, m := newFixture(), meter{}
 	opts := f.options(m.option(), middleware.Namespace("shop"))
 	inner := middleware.WithLock(keyfuncs.Static("partner"), func(context.Context, events.SQSMessage) error { return nil }, opts...)
-	if _, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, append(opts, middleware.Concurrency(1))...)(t.Context(), sqsBatch(message("1", ""), message("2", ""))); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, append(opts, middleware.Concurrency(1))...)(t.Context(), sqsBatch(message("1", ""), message("2", ""))))(t)
 	got := m.one(t)
 	if got.Outcomes[lock.OutcomeAcquired] != 4 {
 		t.Errorf("totals %+v", got)

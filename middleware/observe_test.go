@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -112,9 +113,7 @@ func TestLogKeys(t *testing.T) {
 			var log warnings
 			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil },
 				newFixture().options(append(c.opts, log.option())...)...)
-			if err := h(t.Context(), order{}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(t.Context(), order{}))
 			line := strings.Join(log.lines(), "\n")
 			if strings.Contains(line, "name=customer-7 event=order-8") != c.want || strings.Contains(line, "customer-7") != c.want {
 				t.Errorf("logged %s", line)

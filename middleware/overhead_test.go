@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -19,8 +20,6 @@ func BenchmarkWithLock(b *testing.B) {
 	h := middleware.WithLock(mutex, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := h(ctx, order{}); err != nil {
-			b.Fatal(err)
-		}
+		expect.Must(b, h(ctx, order{}))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -76,9 +77,7 @@ func deliverUntilDone(t *testing.T, key keyfuncs.Func[events.KinesisEventRecord]
 					t.Fatalf("%d records of shard %d stand still", len(records), shard)
 				}
 				var e middleware.KinesisRecords
-				if err := json.Unmarshal([]byte(`{"Records":[`+strings.Join(records, ",")+`]}`), &e); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, json.Unmarshal([]byte(`{"Records":[`+strings.Join(records, ",")+`]}`), &e))
 				answer, err := h(ctx, e)
 				var rest []string
 				for i, r := range e.Records {

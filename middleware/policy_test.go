@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -104,9 +105,7 @@ func TestCompletedPolicies(t *testing.T) {
 			t.Parallel()
 			h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil },
 				newFixture().options(middleware.OnCompleted(c.policy))...)
-			if _, err := h(t.Context(), order{ID: "1"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(h(t.Context(), order{ID: "1"}))(t)
 			if out, err := h(t.Context(), order{ID: "1"}); out != c.want || !errors.Is(err, c.err) {
 				t.Errorf("%+v, %v; want %+v, %v", out, err, c.want, c.err)
 			}
@@ -160,9 +159,7 @@ func TestReplayIntoAnotherType(t *testing.T) {
 	f := newFixture()
 	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
 	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
-	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(first(t.Context(), order{ID: "1"}))(t)
 	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
 		t.Errorf("%d, %v; want skipped", out, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -126,10 +127,7 @@ func TestRawReplayKeepsACopy(t *testing.T) { // F39
 			w := middleware.WithLock(lockPerOrder, h, f.options(middleware.OnCompleted(middleware.Replay))...)
 			pooled := make([]byte, 0, 100)
 			invoke := func(payload string) string {
-				out, err := w.Invoke(t.Context(), append(pooled, payload...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := expect.Value(w.Invoke(t.Context(), append(pooled, payload...)))(t)
 				defer clear(out) // the caller may use the answer's buffer again
 				return string(out)
 			}

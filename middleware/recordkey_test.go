@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -54,10 +55,7 @@ func TestKeyOfRecordsAroundTheWholeEvent(t *testing.T) {
 // types of handlers let the mistake pass, when Lambda delivers the whole event.
 func refusesDeliveries[R any](t *testing.T, file string, key keyfuncs.Func[R], within ...string) {
 	t.Helper()
-	doc, err := os.ReadFile("../keyfuncs/testdata/" + file + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Value(os.ReadFile("../keyfuncs/testdata/" + file + ".json"))(t)
 	inWindow := edited(t, doc, func(e map[string]any) {
 		if file == "kinesis" || file == "dynamodb" {
 			e["eventSourceARN"], e["window"], e["shardId"] = "arn", map[string]any{}, "s"

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -105,10 +106,7 @@ func TestSecretStreamIsNotKept(t *testing.T) {
 		}, func(context.Context, events.LambdaFunctionURLRequest) (any, error) {
 			return &events.LambdaFunctionURLStreamingResponse{Body: strings.NewReader("secret")}, nil
 		}, f.options(middleware.RememberFor(func(any) time.Duration { return 0 }))...)
-		r, err := h(t.Context(), events.LambdaFunctionURLRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Value(h(t.Context(), events.LambdaFunctionURLRequest{}))(t)
 		if _, err := io.Copy(io.Discard, r.(*events.LambdaFunctionURLStreamingResponse).Body); err != nil {
 			t.Error(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/rings"
 )
 
@@ -28,10 +29,7 @@ func TestRings(t *testing.T) {
 
 	ofHTTP := regexp.MustCompile(`http\.\w+|eventkind\.\w*(Gateway|Request|Payload|LoadBalancer|Method)\w*|events\.(API|ALB|LambdaFunctionURL)\w*`)
 	for _, file := range append(core, batches...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(file))(t)
 		if name := ofHTTP.Find(text); name != nil {
 			t.Errorf("%s names %s, which only the files about HTTP and the doors know", file, name)
 		}

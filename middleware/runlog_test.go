@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -136,10 +137,7 @@ func wantReturned(t *testing.T, answer any, err error, ids ...string) {
 	if err != nil {
 		t.Error(err)
 	}
-	b, err := json.Marshal(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(answer))(t)
 	var a struct {
 		BatchItemFailures []struct{ ItemIdentifier string }
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -151,9 +152,7 @@ func TestNamesOfTenants(t *testing.T) {
 				seen[l.Key.Name] = [2]string{tenant, name}
 				return nil
 			}, f.options()...)
-			if err := h(ofTenant(t.Context(), tenant), order{ID: name}); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, h(ofTenant(t.Context(), tenant), order{ID: name}))
 			if err := h(ofTenant(t.Context(), tenant), order{}); !errors.As(err, new(*lock.NoKeyError)) {
 				t.Errorf("without a name: %v", err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -60,9 +61,7 @@ func TestTypedEventBridgeEvents(t *testing.T) {
 		return nil
 	}, newFixture().options()...)
 	for range 2 {
-		if err := h(t.Context(), events.AutoScalingEvent{ID: "12345678-1234"}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, h(t.Context(), events.AutoScalingEvent{ID: "12345678-1234"}))
 	}
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -280,10 +281,7 @@ func TestWithLocksHTTP(t *testing.T) {
 			Headers:        map[string]string{"idempotency-key": key},
 			RequestContext: events.APIGatewayV2HTTPRequestContext{APIID: "api", Stage: "$default", HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: "POST", Path: "/accounts/" + account}},
 		}
-		response, err := h(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := expect.Value(h(t.Context(), r))(t)
 		return response
 	}
 	first, again := request("k1", "jane"), request("k1", "jane")
@@ -311,9 +309,7 @@ func TestResultOfASetDropped(t *testing.T) { // F35
 		return []lock.Key{{Name: "b"}, {Name: "a", Event: "e"}}, nil
 	}
 	h := middleware.WithLocks(keys, func(context.Context, order) (func(), error) { return nil, nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
-	if _, err := h(t.Context(), order{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(h(t.Context(), order{}))(t)
 	dropped, acquired := f.of(lock.OutcomeResultDropped), f.of(lock.OutcomeAcquired)
 	if len(dropped) != 1 || dropped[0].Key.Name != "b" || dropped[0].Fence != acquired[1].Fence {
 		t.Errorf("reported %+v", dropped)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/redelivery"
@@ -82,14 +83,9 @@ func TestCooldownIsOver(t *testing.T) {
 		q := newQueue(t)
 		p := q.process(&redelivery.Options{HoldTime: time.Second})
 		p.warm(time.Second)
-		locker, err := lock.New(q.store, &lock.Options{Namespace: namespace, HoldAtLeast: time.Minute, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		locker := expect.Value(lock.New(q.store, &lock.Options{Namespace: namespace, HoldAtLeast: time.Minute, Logger: discard}))(t)
 		free := time.Now().Add(time.Minute)
-		if err := locker.Do(t.Context(), lock.Key{Name: "customer"}, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, locker.Do(t.Context(), lock.Key{Name: "customer"}, func(context.Context) error { return nil }))
 		q.send(message("m", "customer", "1ms"))
 		q.poll(10, p)
 		if late := q.handled["m"].Sub(free); late < 0 || late > 2*time.Second || len(q.received["m"]) != 2 {

@@ -16,6 +16,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // scripts runs the scripts of examples/shell over one Redis server.
@@ -30,17 +31,9 @@ func newScripts(t *testing.T) *scripts {
 	t.Helper()
 	server := miniredis.RunT(t)
 	bin := t.TempDir()
-	self, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(bin, "lambdalock")); err != nil {
-		t.Fatal(err)
-	}
-	folder, err := filepath.Abs("../../examples/shell")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := expect.Value(filepath.Abs(os.Args[0]))(t)
+	expect.Must(t, os.Symlink(self, filepath.Join(bin, "lambdalock")))
+	folder := expect.Value(filepath.Abs("../../examples/shell"))(t)
 	return &scripts{t, server, []string{patientVariable + "=1", "LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=Asia/Tokyo"}, folder}
 }
 
@@ -180,10 +173,7 @@ func TestExampleBackup(t *testing.T) { // F21
 func TestExampleUnit(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
-	unit, err := os.ReadFile(filepath.Join(s.folder, "nightly.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unit := expect.Value(os.ReadFile(filepath.Join(s.folder, "nightly.service")))(t)
 	line := regexp.MustCompile(`(?m)^ExecStart=/bin/sh -c '(.*)'$`).FindSubmatch(unit)
 	if line == nil {
 		t.Fatalf("no command:\n%s", unit)

@@ -12,6 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 )
 
@@ -102,10 +103,7 @@ func TestVersion(t *testing.T) {
 // parser returns what reads the arguments.
 func parser(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": "", "storeForms": storeurl.Forms})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := expect.Value(kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": "", "storeForms": storeurl.Forms}))(t)
 	return parser
 }
 

@@ -211,9 +211,7 @@ func (o *operations) checkActions(t *testing.T) {
 		t.Fatalf("%d policies, want one", len(blocks))
 	}
 	var p struct{ Statement []struct{ Action []string } }
-	if err := json.Unmarshal([]byte(blocks[0][1]), &p); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(blocks[0][1]), &p))
 	if len(p.Statement) != 2 {
 		t.Fatalf("%d statements, want one to look and one to repair", len(p.Statement))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestBashCompletion asks a real bash.
@@ -21,10 +23,7 @@ func TestBashCompletion(t *testing.T) {
 		const ask = `COMP_WORDS=(lambdalock "$@"); COMP_CWORD=$#; _lambdalock; printf '%s\n' "${COMPREPLY[@]}"`
 		c := exec.CommandContext(t.Context(), bash, append([]string{"--norc", "-c", script + ask, "bash"}, words...)...)
 		c.Dir = t.TempDir()
-		out, err := c.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(c.Output())(t)
 		return slices.Compact(strings.Fields(string(out))) // a program may be in PATH twice
 	}
 	var commands []string

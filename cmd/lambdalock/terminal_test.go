@@ -45,9 +45,7 @@ func TestQuestionInTerminal(t *testing.T) {
 			if question, err := screen.ReadString(']'); question != "Release /k? [y/N]" {
 				t.Fatalf("the question is %q (%v)", question, err)
 			}
-			if _, err := user.WriteString(c.answer); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(user.WriteString(c.answer))(t)
 			rest, _ := io.ReadAll(screen) // a terminal that is closed has an error
 			_ = p.Wait()
 			if got := p.ProcessState.ExitCode(); got != c.status || !strings.Contains(string(rest), c.want) {
@@ -93,9 +91,7 @@ func TestCodeOfADevice(t *testing.T) {
 	if question, err := screen.ReadString(':'); question != `MFA code for the AWS profile "work":` {
 		t.Fatalf("the question is %q (%v)", question, err)
 	}
-	if _, err := user.WriteString("123456\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(user.WriteString("123456\n"))(t)
 	rest, _ := io.ReadAll(screen) // a terminal that is closed has an error
 	if err := p.Wait(); err != nil || out.String() != "ran\n" {
 		t.Errorf("%v: %q, %q", err, out.String(), rest)

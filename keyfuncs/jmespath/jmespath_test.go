@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -18,10 +19,7 @@ import (
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("testdata/payload-order.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile("testdata/payload-order.json"))(t)
 	order := string(b)
 	for _, c := range []struct{ path, payload, name string }{
 		{"order.id", order, "90071992547409931234"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -89,10 +90,7 @@ func permuted(t *testing.T, payload []byte) json.RawMessage {
 
 func spelled(t *testing.T, payload []byte) []byte {
 	t.Helper()
-	b, err := canonical.JSON(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(canonical.JSON(payload))(t)
 	return b
 }
 

@@ -127,9 +127,7 @@ func (f *fixture) put(t *testing.T, item map[string]json.RawMessage) {
 		attributes[name] = attribute(t, v)
 	}
 	name := table
-	if _, err := f.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: attributes}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(f.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: attributes}))(t)
 }
 
 // attribute decodes a value of DynamoDB's JSON.

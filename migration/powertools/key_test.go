@@ -5,16 +5,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestID compares the ids with those that the real packages write.
 func TestID(t *testing.T) {
 	t.Parallel()
 	for file, language := range map[string]Language{"keys-python.txt": Python, "keys-typescript.txt": TypeScript} {
-		b, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile("testdata/" + file))(t)
 		lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 		if len(lines) < 60 {
 			t.Fatalf("%s has only %d lines", file, len(lines))

@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
@@ -104,9 +105,7 @@ func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	f := azuretest.NewFake()
 	o := azblobstore.NewObjects(f.Container(), "")
-	if _, err := o.Put(t.Context(), "k", []byte("0123456789"), ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(o.Put(t.Context(), "k", []byte("0123456789"), ""))(t)
 	var e *driver.Error
 	f.Plan.Plan(http.MethodGet, fault.Truncate)
 	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied {

@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
@@ -22,10 +23,7 @@ import (
 
 // at returns the blobs of a service with another address.
 func at(t *testing.T, address string, s *azuretest.Fake) objectstore.Objects {
-	client, err := container.NewClientWithNoCredential(address, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := expect.Value(container.NewClientWithNoCredential(address, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s}}))(t)
 	return azblobstore.NewObjects(client, "")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
@@ -22,10 +23,7 @@ func openService(t *testing.T, h *simulation.History) func(uint64) driver.Store 
 		options.Transport = &http.Client{Transport: &fault.Transport{
 			Next: fault.InProcess{Handler: service}, Dialect: fault.Azure, Plan: h.Plan(client), Late: h.Late,
 		}}
-		c, err := container.NewClientWithNoCredential("https://account.blob.core.windows.net/c", options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := expect.Value(container.NewClientWithNoCredential("https://account.blob.core.windows.net/c", options))(t)
 		return azblobstore.New(c, "locks")
 	}
 }

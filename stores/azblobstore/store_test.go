@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
@@ -106,13 +107,9 @@ func TestKeys(t *testing.T) {
 		var want []string
 		for i := range 10 {
 			want = append(want, "n%2F"+strconv.Itoa(i))
-			if _, err := o.Put(ctx, want[i], nil, ""); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(o.Put(ctx, want[i], nil, ""))(t)
 		}
-		if _, err := azblobstore.NewObjects(s.Client, "p2").Put(ctx, "k", nil, ""); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(azblobstore.NewObjects(s.Client, "p2").Put(ctx, "k", nil, ""))(t)
 		var got []string
 		for key, err := range o.Keys(ctx) {
 			if err != nil {
@@ -156,9 +153,7 @@ func TestNoClient(t *testing.T) {
 func TestNoContainer(t *testing.T) {
 	t.Parallel()
 	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
-		if _, err := s.Delete(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(s.Delete(t.Context(), nil))(t)
 		o := azblobstore.NewObjects(s.Client, "")
 		_, getErr := o.Get(t.Context(), "k")
 		_, putErr := o.Put(t.Context(), "k", nil, "")

@@ -22,6 +22,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -262,16 +263,11 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 		b := newBank(t, nil)
 		server := &heldBack{Handler: b.Server, number: 2, apply: make(chan struct{}), applied: make(chan struct{})}
 		l := newLocker(t, dynamostore.New(clientOf(server), table), lock.Options{Lease: lock.FixedLease(time.Hour)})
-		holder, err := l.Acquire(t.Context(), order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := expect.Value(l.Acquire(t.Context(), order))(t)
 		if _, err := l.Acquire(t.Context(), order); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("%v, want held", err)
 		}
-		if err := holder.Release(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, holder.Release())
 		close(server.apply)
 		<-server.applied
 		if _, err := l.Acquire(t.Context(), order); err != nil {
@@ -293,9 +289,7 @@ func TestLateTakeover(t *testing.T) { // F2, F44
 		claim := func(token string, at time.Time) *driver.Claim {
 			return &driver.Claim{Name: "n", Token: token, Event: token, Holder: token, Now: at, Stamp: at, Until: at.Add(time.Second), DeleteAfter: at.Add(time.Hour), InterruptedFor: time.Hour}
 		}
-		if _, ok, err := s.Acquire(t.Context(), claim("dead", now)); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(s.Acquire(t.Context(), claim("dead", now)))(t)
 		late := claim("late", now.Add(2*time.Second))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

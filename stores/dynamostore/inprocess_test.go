@@ -41,21 +41,15 @@ func newBank(t *testing.T, balances map[string]string) *bank {
 	b.client = clientOf(b.Server)
 	b.store = dynamostore.New(b.client, table)
 	expect.Must(t, dynamostore.EnsureTable(t.Context(), b.client, table))
-	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	expect.Value(b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("account"), AttributeType: types.ScalarAttributeTypeS}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for account, balance := range balances {
-		_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+		expect.Value(b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
 			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: balance},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 	}
 	return b
 }

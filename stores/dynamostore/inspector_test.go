@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -39,13 +40,8 @@ func (f *fixture) complete(t *testing.T, namespace string, names ...string) {
 	t.Helper()
 	l := f.locker(t, lock.Options{Namespace: namespace})
 	for _, name := range names {
-		lk, err := l.Acquire(patience.Context(t), lock.Key{Name: name, Event: "e"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lk.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		lk := expect.Value(l.Acquire(patience.Context(t), lock.Key{Name: name, Event: "e"}))(t)
+		expect.Must(t, lk.Complete())
 	}
 }
 
@@ -202,9 +198,7 @@ func TestReadsAreRepeated(t *testing.T) { // F8
 		if err != nil || row.Unknown() {
 			t.Errorf("read %+v, error %v", row, err)
 		}
-		if err := errorOfRows(t, f.store, ""); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, errorOfRows(t, f.store, ""))
 		if requests["GetItem"] != 2 || requests["Scan"] != 2 {
 			t.Errorf("requests: %v", requests)
 		}
@@ -257,9 +251,7 @@ func TestRowsOfAnotherTable(t *testing.T) {
 	f := newFixture(t)
 	createTable(t, f, "orders", "id")
 	item := values{"id": &types.AttributeValueMemberS{Value: "1"}}
-	if _, err := f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}))(t)
 	for _, prefix := range []string{"", "a/"} {
 		err := errorOfRows(t, dynamostore.New(f.client, "orders"), prefix)
 		if e := (*driver.Error)(nil); !errors.As(err, &e) || !e.Lasting || !strings.Contains(err.Error(), `partition key named "lock"`) {
@@ -274,7 +266,5 @@ func putItem(t *testing.T, f *fixture, name string, item values) {
 	t.Helper()
 	it := values{"lock": &types.AttributeValueMemberS{Value: name}}
 	maps.Copy(it, item)
-	if _, err := f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: it}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: it}))(t)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -20,9 +21,7 @@ func TestUnitsOfTimes(t *testing.T) { // F23
 	dead := &driver.Claim{
 		Name: "n", Event: "e1", Token: "dead", Now: start, Stamp: start, Until: start.Add(15*time.Minute + 2*time.Second), DeleteAfter: start.Add(24 * time.Hour).Truncate(time.Second),
 	}
-	if _, ok, err := f.store.Acquire(t.Context(), dead); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(f.store.Acquire(t.Context(), dead))(t)
 	if got, want := f.Item(table, "n")["deleteAfter"], (map[string]any{"N": strconv.FormatInt(dead.DeleteAfter.Unix(), 10)}); !reflect.DeepEqual(got, want) {
 		t.Errorf("deleteAfter is %v, want seconds: %v", got, want)
 	}

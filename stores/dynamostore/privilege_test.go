@@ -171,9 +171,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		})
 	}
 
-	if _, err := store.Read(t.Context(), "orders/a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(store.Read(t.Context(), "orders/a"))(t)
 	for _, err := range store.Rows(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)

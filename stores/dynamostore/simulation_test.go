@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -24,9 +25,7 @@ func openTableOf(t *testing.T, h *simulation.History, server http.Handler) func(
 	client := func(id uint64) *dynamodb.Client {
 		return clientOver(&fault.Transport{Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late})
 	}
-	if err := dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), "locks"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), "locks"))
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
 }
 

@@ -34,13 +34,10 @@ func put(t *testing.T, f *fixture, key, update string) {
 			values[name] = v
 		}
 	}
-	_, err := f.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	expect.Value(f.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
 		UpdateExpression: &update, ExpressionAttributeValues: values,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func TestEnsureTable(t *testing.T) {
@@ -60,12 +57,10 @@ func TestEnsureTableRefusesOtherTables(t *testing.T) {
 	f := newFixture(t)
 	createTable(t, f, "other-key", "id")
 	createTable(t, f, "other-ttl", "lock")
-	if _, err := f.client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+	expect.Value(f.client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
 		TableName:               aws.String("other-ttl"),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for name, c := range map[string]struct {
 		client dynamostore.TableClient
 		within string
@@ -113,13 +108,11 @@ func TestEnsureTableDenied(t *testing.T) {
 
 func createTable(t *testing.T, f *fixture, name, key string) {
 	t.Helper()
-	if _, err := f.client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+	expect.Value(f.client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func TestOpen(t *testing.T) {

@@ -359,9 +359,7 @@ func TestTokenOfEachCall(t *testing.T) {
 	l := b.locker(t, lock.Options{})
 	for _, event := range []string{"1", "2"} {
 		lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: "n", Event: event}))(t)
-		if _, err := dynamostore.Transact(lk.Context(), client, transfer("a", "b", "30")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(dynamostore.Transact(lk.Context(), client, transfer("a", "b", "30")))(t)
 	}
 	b.wantBalances(t, "40", "160")
 	if len(client.sent) != 2 || client.sent[0] == client.sent[1] || client.sent[0] == "" {
@@ -716,9 +714,7 @@ func TestTransactNested(t *testing.T) {
 	l := b.locker(t, lock.Options{})
 	outer := expect.Value(l.Acquire(t.Context(), lock.Key{Name: "customer/jane"}))(t)
 	inner := expect.Value(l.Acquire(outer.Context(), order))(t)
-	if _, err := dynamostore.Transact(inner.Context(), b.client, transfer("a", "b", "30")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(dynamostore.Transact(inner.Context(), b.client, transfer("a", "b", "30")))(t)
 	if b.Item(table, "/order/17")["ownerToken"] != nil || b.Item(table, "/customer/jane")["ownerToken"] == nil {
 		t.Error("not exactly the innermost lock has ended")
 	}

@@ -548,9 +548,7 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 		time.Sleep(lock.DefaultRemember + time.Minute)
 		mine := expect.Value(newLocker(t, f).Acquire(t.Context(), key))(t)
 		time.Sleep(lease + 2*time.Second)
-		if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}))(t)
 		if err := mine.Complete(); !errors.As(err, new(*lock.LostError)) {
 			t.Errorf("the late completion: %v, want a LostError", err)
 		}

@@ -14,6 +14,7 @@ import (
 	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
@@ -133,9 +134,7 @@ func TestHooks(t *testing.T) {
 		for range 2 { // the second Store has the client of the first one
 			store := redistest.Must(redisstore.New(client))
 			hook.scripts.Store(0)
-			if err := store.Check(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, store.Check(t.Context()))
 			if hook.scripts.Swap(0) == 0 {
 				t.Errorf("%s: a hook has not seen the request", name)
 			}

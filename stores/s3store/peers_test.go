@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
@@ -76,9 +77,7 @@ func TestOwnLockIsNotAnothers(t *testing.T) { // F1
 				if err != nil || left != 0 {
 					t.Fatalf("got %v; %d answers to lose", err, left)
 				}
-				if err := lk.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, lk.Release())
 				if err := locker.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
 					t.Errorf("the next: %v", err)
 				}

@@ -40,9 +40,7 @@ func makeNewer(t *testing.T, client *s3.Client, name string) {
 	out := expect.Value(client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: key}))(t)
 	body := expect.Value(io.ReadAll(out.Body))(t)
 	newer := strings.Replace(string(body), "{", `{"rowFormat": 2,`, 1)
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: key, Body: strings.NewReader(newer)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: key, Body: strings.NewReader(newer)}))(t)
 }
 
 func claimAt(now time.Time, name, token string) *driver.Claim {
@@ -255,9 +253,7 @@ func TestHeaders(t *testing.T) {
 	store := s3store.New(client, bucket, "")
 	c := claimAt(server.Now(), "n", "t")
 	expect.Granted(store.Acquire(t.Context(), c))(t)
-	if _, err := store.Read(t.Context(), "n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(store.Read(t.Context(), "n"))(t)
 	for _, h := range seen {
 		for name := range h {
 			lower := strings.ToLower(name)

@@ -214,9 +214,7 @@ func TestLargeBatch(t *testing.T) {
 		for i := range 10_000 {
 			e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:q"})
 		}
-		if _, err := each(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(each(t.Context(), e))(t)
 		if len(out.lines) != 1 || len(out.lines[0]) > 8<<10 {
 			t.Fatalf("%d lines of %d bytes", len(out.lines), len(out.lines[0]))
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -32,9 +33,7 @@ func TestEveryMetric(t *testing.T) {
 		"HandlerFailed": 24, "NotBegun": 25, "Overdue": 26, "Coalesced": 27, "Interrupted": 28, "AcquireTime": 31, "Waited": 32, "HoldTime": 33,
 	}
 	var members map[string]any
-	if err := json.Unmarshal(newLine(&totals).encode(), &members); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(newLine(&totals).encode(), &members))
 	got := map[string]float64{}
 	for name, value := range members {
 		if n, ok := value.(float64); ok {

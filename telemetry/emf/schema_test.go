@@ -6,6 +6,8 @@ import (
 	"math"
 	"regexp"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // schemaText is the JSON schema of the embedded metric format, without titles
@@ -29,9 +31,7 @@ type schema struct {
 func checkSchema(t *testing.T, document string) {
 	t.Helper()
 	var s schema
-	if err := json.Unmarshal(schemaText, &s); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(schemaText, &s))
 	var v any
 	if err := json.Unmarshal([]byte(document), &v); err != nil {
 		t.Fatalf("%v: %s", err, document)

@@ -8,6 +8,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -31,9 +32,7 @@ func BenchmarkObserve(b *testing.B) {
 				append(opts, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)))...)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := h(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				expect.Must(b, h(b.Context()))
 			}
 		})
 	}

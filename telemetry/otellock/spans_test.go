@@ -209,9 +209,7 @@ func TestRecords(t *testing.T) {
 			defer span.End()
 			return next(ctx)
 		}))...)
-	if _, err := each(t.Context(), batch("1", "2")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(each(t.Context(), batch("1", "2")))(t)
 	records := map[trace.SpanID]string{}
 	for _, s := range f.exporter.GetSpans() {
 		records[s.SpanContext.SpanID()] = s.Name

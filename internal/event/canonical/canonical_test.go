@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // short names a case by its text.
@@ -119,10 +120,7 @@ func TestUTF16(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			v, err := canonical.Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := expect.Value(canonical.Parse([]byte(text)))(t)
 			if got := canonical.UTF16(v.(string)); !slices.Equal(got, want) {
 				t.Errorf("%x, want %x", got, want)
 			}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // exponent finds numbers that are too large to be written out.
@@ -104,9 +105,7 @@ func FuzzJSON(f *testing.F) { // F26, F28
 		d := json.NewDecoder(bytes.NewReader(payload))
 		d.UseNumber()
 		var v any
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, d.Decode(&v))
 		other, err := json.MarshalIndent(v, " ", "\t")
 		if err != nil || tokens(other) != tokens(payload) || bytes.ContainsRune(other, utf8.RuneError) || bytes.Contains(other, []byte(`\ufffd`)) {
 			return // encoding/json lost something

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestGatewayOf shows that only the requests among all events are taken for
@@ -20,10 +22,7 @@ func TestGatewayOf(t *testing.T) {
 		t.Fatalf("no events: %v", err)
 	}
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := expect.Value(os.ReadFile(file))(t)
 		if got := GatewayOf(doc); got != want[filepath.Base(file)] {
 			t.Errorf("%s: %d, want %d", filepath.Base(file), got, want[filepath.Base(file)])
 		}

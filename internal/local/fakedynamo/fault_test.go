@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestFaults(t *testing.T) {
@@ -83,9 +85,7 @@ func TestOmitItem(t *testing.T) {
 	in := increment()
 	in.ConditionExpression = aws.String("attribute_not_exists(id)")
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	if _, err := client.UpdateItem(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(client.UpdateItem(t.Context(), in))(t)
 	for name, fault := range map[string]Fault{"none": None, "omit item": OmitItem} {
 		t.Run(name, func(t *testing.T) {
 			s.OnRequest(func(Request) Fault { return fault })

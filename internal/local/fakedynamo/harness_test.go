@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // newServer returns a server with the table "locks", whose partition key is
@@ -80,9 +82,7 @@ func put(t testing.TB, s *Server, attributes string) {
 	delete(s.tables["locks"].items, "k")
 	s.mu.Unlock()
 	var values map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(attributes), &values); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(attributes), &values))
 	if len(values) == 0 {
 		return
 	}
@@ -102,10 +102,7 @@ func put(t testing.TB, s *Server, attributes string) {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -156,8 +153,6 @@ func count(s *Server) string {
 func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(text), &v))
 	return v
 }

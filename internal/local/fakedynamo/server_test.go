@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestTableOperationsWithSDK(t *testing.T) {
@@ -34,10 +36,7 @@ func TestTableOperationsWithSDK(t *testing.T) {
 	if _, err := client.CreateTable(ctx, create); !errors.As(err, &exists) {
 		t.Errorf("second CreateTable: %v", err)
 	}
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("locks")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("locks")}))(t)
 	table := out.Table
 	if table.TableStatus != types.TableStatusActive || !reflect.DeepEqual(table.KeySchema, create.KeySchema) || !reflect.DeepEqual(table.AttributeDefinitions, create.AttributeDefinitions) {
 		t.Errorf("DescribeTable = %+v", table)
@@ -46,9 +45,7 @@ func TestTableOperationsWithSDK(t *testing.T) {
 		TableName:               aws.String("locks"),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
 	}
-	if _, err := client.UpdateTimeToLive(ctx, ttl); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(client.UpdateTimeToLive(ctx, ttl))(t)
 	described, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String("locks")})
 	if err != nil || described.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || *described.TimeToLiveDescription.AttributeName != "ttl" {
 		t.Errorf("DescribeTimeToLive: %+v, %v", described, err)

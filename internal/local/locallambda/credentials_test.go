@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestCredentials: each process gets the credentials of its own start, so that
@@ -19,9 +21,7 @@ func TestCredentials(t *testing.T) {
 	}
 	p, seen := start(t, cfg)
 	for range 2 {
-		if err := p.Kill(1); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, p.Kill(1))
 		seen.await(t, eventStopped)
 		if got := variablesOf(t, p); !slices.Contains(got, given[len(given)-1]) {
 			t.Errorf("no %s in %q", given[len(given)-1], got)

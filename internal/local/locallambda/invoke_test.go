@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestOverlappingInvocationsRunSideBySide(t *testing.T) {
@@ -279,8 +281,6 @@ func TestVariablesOfManagedInstances(t *testing.T) {
 func variablesOf(t *testing.T, p *Platform) []string {
 	t.Helper()
 	var got []string
-	if err := json.Unmarshal(invoke(t, p, Invocation{}).Payload, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(invoke(t, p, Invocation{}).Payload, &got))
 	return got
 }

@@ -231,7 +231,5 @@ func (g *gate) next(t *testing.T) *visit {
 
 func (v *visit) tell(t *testing.T, order string) {
 	t.Helper()
-	if _, err := fmt.Fprintln(v.conn, order); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fmt.Fprintln(v.conn, order))(t)
 }

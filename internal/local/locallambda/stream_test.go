@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestStreamArrivesWhileTheHandlerStillReads(t *testing.T) {
@@ -58,12 +60,8 @@ func TestCrashInMidStream(t *testing.T) {
 	result := background(t, p, Invocation{Payload: g.event(), Stream: writer})
 	v := g.next(t)
 	v.tell(t, "half")
-	if _, err := io.ReadFull(reader, make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(1); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(io.ReadFull(reader, make([]byte, 5)))(t)
+	expect.Must(t, p.Kill(1))
 	if r := receive(t, result, "result"); r.Outcome != Crashed {
 		t.Errorf("result %+v", r)
 	}

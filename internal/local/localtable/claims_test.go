@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -13,10 +14,7 @@ import (
 // TestClaims: what an invocation got is known from its requests.
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	table, err := Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(Start(t.Context(), "locks"))(t)
 	t.Cleanup(table.Close)
 	store := dynamostore.New(table.Client, "locks")
 	now := time.Now()

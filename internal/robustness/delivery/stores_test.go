@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -39,9 +40,7 @@ func inDynamoDB(t *testing.T) func() driver.Store {
 		Region: "eu-central-1", HTTPClient: &http.Client{Transport: fault.InProcess{Handler: fakedynamo.New()}},
 		BaseEndpoint: aws.String("http://localhost"), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
-	if err := dynamostore.EnsureTable(t.Context(), client, table); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), client, table))
 	return func() driver.Store { return dynamostore.New(client, table) }
 }
 

@@ -188,9 +188,7 @@ func send(t *testing.T, conn net.Conn, words ...string) {
 	for _, w := range words {
 		command += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
 	}
-	if _, err := io.WriteString(conn, command); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(io.WriteString(conn, command))(t)
 }
 
 // redisAnswers are the codes of the faults that Redis answers.

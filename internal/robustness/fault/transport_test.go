@@ -117,10 +117,7 @@ func answerOf(t *testing.T, dialect fault.Dialect, f fault.Fault, method string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := tr.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Value(tr.RoundTrip(r))(t)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)
 	if cut := errors.Is(err, io.ErrUnexpectedEOF) && errors.Is(err, fault.ErrInjected); cut != (f == fault.Truncate) || !cut && err != nil {

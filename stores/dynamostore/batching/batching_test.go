@@ -203,12 +203,9 @@ func TestDeletedRow(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, f *fixture) {
 		claims := claimsOf("name", 3)
 		f.mustAcquire(t, claims...)
-		_, err := clientOf(f).TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
+		expect.Value(clientOf(f).TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
 			TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: "name1"}},
-		}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}}}))(t)
 		f.mustAcquire(t, claims...)
 	})
 }
@@ -228,9 +225,7 @@ func TestMemoryWithoutReturning(t *testing.T) { // P5
 		f.mustAcquire(t, claims...)
 		for _, c := range claims {
 			memory := &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e:1", Until: time.Now().Add(time.Hour)}}}
-			if _, ok, err := f.store.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(f.store.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter}))(t)
 		}
 		time.Sleep(time.Second)
 		for i, o := range f.acquire(t.Context(), claimsOf("name", 2)...) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -83,21 +84,13 @@ func TestDistantQuorum(t *testing.T) { // F42
 					clients = append(clients, distant(t, redistest.NewMachine(t), d))
 				}
 				q := redistest.Must(redisquorum.New(clients...))
-				locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 				redistest.MustAcquire(t, q, redistest.Claim("first")) // while connecting: not repeated
 				for round := range 3 {
 					began := time.Now()
 					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-					held, err := locker.Acquire(ctx, lock.Key{Name: "n"})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := held.Release(); err != nil {
-						t.Error(err)
-					}
+					held := expect.Value(locker.Acquire(ctx, lock.Key{Name: "n"}))(t)
+					expect.OK(t, held.Release())
 					cancel()
 					if took := time.Since(began); round > 0 && took > 600*time.Millisecond {
 						t.Errorf("round %d takes %v: who does not answer is waited for 250 ms in each step", round, took)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -133,20 +134,12 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 		t.Run(fmt.Sprint("node ", down), func(t *testing.T) {
 			t.Parallel()
 			q := newQuorum(t, 3)
-			locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.FixedLease(10 * time.Second)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.FixedLease(10 * time.Second)}))(t)
 			n := 0
 			run := func() {
 				t.Helper()
-				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(n)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := l.CompleteWith(lock.Completion{Result: []byte(fmt.Sprint("result ", n))}); err != nil {
-					t.Fatal(err)
-				}
+				l := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(n)}))(t)
+				expect.Must(t, l.CompleteWith(lock.Completion{Result: []byte(fmt.Sprint("result ", n))}))
 				n++
 			}
 			duplicate := func(i int) *lock.CompletedError {

@@ -16,6 +16,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -318,9 +319,7 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 	t.Parallel()
 	release := func(t *testing.T, q *quorum, c *driver.Claim) {
 		t.Helper()
-		if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(q.Settle(t.Context(), redistest.Settlement(c)))(t)
 	}
 	for name, acquire := range map[string]func(*testing.T, *quorum, *driver.Claim) driver.Row{
 		"a node of the claim is behind": func(t *testing.T, q *quorum, last *driver.Claim) driver.Row {
@@ -387,9 +386,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	for range 3 {
 		c := redistest.Claim("n")
 		last = redistest.MustAcquire(t, q, c).Fence
-		if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(q.Settle(t.Context(), redistest.Settlement(c)))(t)
 	}
 	q.only(0, 2)
 	q.taps[2].requests.Store(0)
@@ -408,9 +405,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	last = max(last, row.Fence)
 	givenUp := redistest.Settlement(c)
 	givenUp.Abandon = true
-	if _, ok, err := q.Settle(t.Context(), givenUp); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), givenUp))(t)
 	q.only(1, 2)
 	if next := redistest.MustAcquire(t, q, redistest.Claim("n")); next.Fence <= last {
 		t.Errorf("fence %d after %d", next.Fence, last)
@@ -427,9 +422,7 @@ func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 	redistest.MustAcquire(t, q, first)
 	done := redistest.Settlement(first)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: first.Until}}, HighestOrder: "5", Result: driver.Result{Event: "e1", Body: []byte("r")}}
-	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), done))(t)
 	c := redistest.Claim("n")
 	c.Event, c.Payload = "e2", "p"
 	before := redistest.MustAcquire(t, q, c)
@@ -482,9 +475,7 @@ func TestNodesDown(t *testing.T) {
 	q.only(0, 2)
 	c := redistest.Claim("n")
 	redistest.MustAcquire(t, q, c)
-	if err := q.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, q.Check(t.Context()))
 	q.only(2)
 	wantUnsure := func(what string, err error) {
 		t.Helper()
@@ -570,10 +561,7 @@ func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 			return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
 		}
 	}
-	locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 	var e *lock.StoreError
 	if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
 		t.Fatalf("error %v, want a StoreError", err)
@@ -678,9 +666,7 @@ func TestUndoIsLost(t *testing.T) {
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 	node := redistest.Must(redisstore.New(q.taps[2].Scripter))
 	redistest.MustAcquire(t, node, c)
-	if _, ok, err := node.Settle(t.Context(), done); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(node.Settle(t.Context(), done))(t)
 	for _, f := range []struct {
 		lost int
 		ok   bool
@@ -758,9 +744,7 @@ func TestLateCompletion(t *testing.T) { // F21
 	if row, ok, err := q.Settle(t.Context(), done); ok || err != nil {
 		t.Errorf("the completion of the late owner: applied %v, error %v, row %+v", ok, err, row)
 	}
-	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(second)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), redistest.Settlement(second)))(t)
 	again := redistest.Claim("n")
 	again.Event = "e"
 	redistest.MustAcquire(t, q, again)
@@ -778,9 +762,7 @@ func TestLateReleaseFreesTheNode(t *testing.T) { // F4
 	done := redistest.Settlement(c)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
 	q.only(0, 1)
-	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), done))(t)
 	q.minis[2].SetTime(time.Now().Add(2 * time.Minute))
 	q.only(2)
 	_, _, _ = q.Settle(t.Context(), done)
@@ -850,9 +832,7 @@ func TestPartialRelease(t *testing.T) { // F5
 		row := redistest.MustAcquire(t, q, next)
 		done := redistest.Settlement(next)
 		done.Memory = &driver.Memory{Completed: append(row.Memory.Completed, driver.CompletedEvent{Event: "f", Until: c.Until}), HighestOrder: "6"}
-		if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(q.Settle(t.Context(), done))(t)
 		q.only(0, 1, 2)
 		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 			t.Errorf("repeated: applied %v, error %v", ok, err)
@@ -870,9 +850,7 @@ func TestPartialRelease(t *testing.T) { // F5
 		s.Now, s.Until = c.Now, c.Now.Add(time.Second)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 		q.only(1, 2)
-		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(q.Settle(t.Context(), s))(t)
 		for _, m := range q.minis {
 			m.SetTime(time.Now().Add(5 * time.Second))
 		}
@@ -970,9 +948,7 @@ func TestLateShare(t *testing.T) { // F3, F5
 	next := redistest.Claim("n")
 	next.Event = "f"
 	redistest.MustAcquire(t, q, next)
-	if _, ok, err := q.Settle(t.Context(), completing(next, "e", "f")); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), completing(next, "e", "f")))(t)
 	want := q.minis[2].HGet("lambdalock:n", "completed")
 	network.send()
 	if got := q.minis[2].HGet("lambdalock:n", "completed"); got != want || !strings.Contains(got, "f ") {
@@ -1004,9 +980,7 @@ func newUndoUnderWay(t *testing.T) *undoUnderWay {
 	if q.owner(2, "n") != q.first.Token {
 		t.Fatal("the undo arrived")
 	}
-	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(other)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), redistest.Settlement(other)))(t)
 	second := *q.first
 	second.Stamp = time.Now().UTC().Truncate(time.Microsecond)
 	q.second = &second
@@ -1062,9 +1036,7 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 	q.only(0, 1)
 	redistest.MustAcquire(t, q, c)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), redistest.Settlement(c)))(t)
 	redistest.MustRefuse(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), c)
 }
 
@@ -1091,15 +1063,11 @@ func TestReleaseMissesNode(t *testing.T) {
 			q.only(0, 1)
 			end := redistest.Settlement(c)
 			end.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
-			if _, ok, err := q.Settle(t.Context(), end); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
+			expect.Granted(q.Settle(t.Context(), end))(t)
 			q.only(0, 1, 2)
 			next := redistest.Claim("n")
 			redistest.MustAcquire(t, q, next)
-			if err := use(q, next); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, use(q, next))
 			if owner := q.owner(2, "n"); owner == c.Token {
 				t.Error("the node is held by a lock that was released")
 			}
@@ -1129,9 +1097,7 @@ func TestRestoredStamp(t *testing.T) { // F44
 	redistest.MustAcquire(t, node(1), first)
 	redistest.MustAcquire(t, node(2), other)
 	for _, want := range []string{other.Token, ""} {
-		if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(q.Renew(t.Context(), redistest.Renewal(&second)))(t)
 		if row, err := node(1).Read(t.Context(), "n"); err != nil || !row.Stamp.Equal(second.Stamp) {
 			t.Errorf("the stamp is %v, want %v; error %v", row.Stamp, second.Stamp, err)
 		}
@@ -1153,9 +1119,7 @@ func TestWaiterIsNotCleared(t *testing.T) {
 	waiter.Stamp = c.Stamp.Add(time.Microsecond)
 	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), waiter)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	expect.Granted(q.Settle(t.Context(), redistest.Settlement(c)))(t)
 	if owner := q.owner(2, "n"); owner != waiter.Token {
 		t.Errorf("the owner is %q, want the waiter", owner)
 	}
@@ -1224,12 +1188,8 @@ func TestRows(t *testing.T) {
 		q := newQuorum(t, 3)
 		for _, tap := range q.taps {
 			c := tap.Scripter.(*redis.Client)
-			if err := c.Set(t.Context(), "lambdalock:text", "x", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.HSet(t.Context(), "lambdalock:damaged", "claimStamp", "x").Err(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, c.Set(t.Context(), "lambdalock:text", "x", 0).Err())
+			expect.Must(t, c.HSet(t.Context(), "lambdalock:damaged", "claimStamp", "x").Err())
 		}
 		for i := range 3 {
 			redistest.MustAcquire(t, q, redistest.Claim(fmt.Sprint("name", i)))
@@ -1291,9 +1251,7 @@ func TestMergedMemory(t *testing.T) {
 		redistest.MustAcquire(t, node, c)
 		s := redistest.Settlement(c)
 		s.Memory = m
-		if _, ok, err := node.Settle(t.Context(), s); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(node.Settle(t.Context(), s))(t)
 		q.minis[i].HSet("lambdalock:n", "memoryStamp", stampOf(now.Add(-time.Duration(i)*time.Hour)))
 	}
 	next := redistest.Claim("n")
@@ -1329,9 +1287,7 @@ func TestTwoNodesAreLeft(t *testing.T) { // F5
 		if i == 0 {
 			continue
 		}
-		if _, ok, err := node.Settle(t.Context(), redistest.Settlement(first)); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		expect.Granted(node.Settle(t.Context(), redistest.Settlement(first)))(t)
 		if i == 1 {
 			redistest.MustAcquire(t, node, second)
 		}

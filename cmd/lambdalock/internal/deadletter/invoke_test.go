@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -78,9 +79,7 @@ func testInvokeCrash(t *testing.T, crash int) bool {
 	died := at > crash
 	f.Fault = func(string, bool) error { return nil }
 	time.Sleep(hide)
-	if _, err := redrive(t, f, "dlq", j); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(redrive(t, f, "dlq", j))(t)
 	if got, twice := eventsOf(f); !slices.Equal(got, want) || twice > batch {
 		t.Errorf("%d were taken twice; took %q, want %q", twice, got, want)
 	}
@@ -175,10 +174,7 @@ func TestInvokeFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := NewRun(q, &Judge{Store: memstore.New(), Unknown: true, Functions: Functions{Client: f, ARN: thumbnails}})
-				round, err := r.Next(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				round := expect.Value(r.Next(ctx))(t)
 				err = r.Do(ctx, round)
 				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%v, want %q", err, c.err)

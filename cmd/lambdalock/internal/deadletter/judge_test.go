@@ -8,6 +8,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -130,10 +131,7 @@ func TestDecide(t *testing.T) {
 // for, also if there is no such row.
 func TestDecisionNamesTheKey(t *testing.T) {
 	t.Parallel()
-	name, err := Template("customer/{{.customer}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := expect.Value(Template("customer/{{.customer}}"))(t)
 	for body, c := range map[string]struct {
 		judge Judge
 		want  Decision

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -25,10 +26,7 @@ var errCrash = errors.New("the process died")
 // byOrder is the judge for a key function SQSBody(Once(ByField(order))).
 func byOrder(t *testing.T, store *memstore.Store) *Judge {
 	t.Helper()
-	order, err := Template("{{.order}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	order := expect.Value(Template("{{.order}}"))(t)
 	return &Judge{Store: store, Namespace: "orders", Name: order, Event: order}
 }
 
@@ -40,9 +38,7 @@ func event(t *testing.T, store *memstore.Store, id string, completed bool) {
 	if completed {
 		end = lk.Complete
 	}
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, end())
 }
 
 // open opens the queue with the name, whose messages are sent back to orders.
@@ -122,9 +118,7 @@ func testCrash(t *testing.T, kind string, crash int) bool {
 	died := at > crash
 	f.Fault = func(string, bool) error { return nil }
 	time.Sleep(hide)
-	if _, err := redrive(t, f, "dlq"+kind, byOrder(t, store)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(redrive(t, f, "dlq"+kind, byOrder(t, store)))(t)
 	got := f.Bodies("orders" + kind)
 	if kind == "" { // it cannot tell what was sent and not deleted
 		if more := len(got) - len(want); more > batch {
@@ -163,10 +157,7 @@ func TestGroupsStayInOrder(t *testing.T) {
 				if c.unsendable != "" {
 					f.Unsendable = body(c.unsendable)
 				}
-				_, err := redrive(t, f, "dlq.fifo", byOrder(t, store))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Value(redrive(t, f, "dlq.fifo", byOrder(t, store)))(t)
 				sent, left := f.Bodies("orders.fifo"), f.Bodies("dlq.fifo")
 				wantSent, wantLeft := []string{body("a1"), body("b1"), body("b2")}, []string{body("a2"), body("a3")}
 				if !slices.Equal(sent, wantSent) || !slices.Equal(left, wantLeft) {
@@ -192,9 +183,7 @@ func TestMessageIsSentUnchanged(t *testing.T) {
 		m.MessageAttributes = map[string]types.MessageAttributeValue{"tenant": {DataType: aws.String("String"), StringValue: aws.String("acme")}}
 		f.Sent("orders.fifo", "order-17")
 		event(t, store, "o1", false)
-		if _, err := redrive(t, f, "dlq.fifo", byOrder(t, store)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(redrive(t, f, "dlq.fifo", byOrder(t, store)))(t)
 		sent := f.Messages("orders.fifo")
 		if len(sent) != 1 {
 			t.Fatalf("%d messages were sent", len(sent))
@@ -262,9 +251,7 @@ func TestAnswerComesLate(t *testing.T) {
 					t.Fatalf("%+v, %v", round, err)
 				}
 				c.meanwhile(t, store)
-				if err := r.Do(t.Context(), round); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, r.Do(t.Context(), round))
 				if round[0].Action != Leave || !strings.Contains(round[0].Why, c.why) || round[1].Action != Leave || round[0].To+round[1].To != "" || len(f.Bodies("orders.fifo")) > 0 {
 					t.Errorf("%+v", round)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // mistakes counts what would fail a test.
@@ -65,12 +66,9 @@ func TestSQSRefusesParts(t *testing.T) {
 	if err != nil || len(received.Messages) != 1 || len(received.Messages[0].Attributes)+len(received.Messages[0].MessageAttributes) > 0 {
 		t.Fatalf("%+v, %v", received, err)
 	}
-	shown, err := f.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+	shown := expect.Value(f.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
 		{Id: aws.String("0"), ReceiptHandle: received.Messages[0].ReceiptHandle}, {Id: aws.String("1"), ReceiptHandle: aws.String("nobody's")},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	codes := []string{}
 	for _, e := range shown.Failed {
 		codes = append(codes, *e.Code)

@@ -20,6 +20,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -89,9 +90,7 @@ func checkReport(t *testing.T, rep *Report) {
 	}
 	checkFigures(t, rep)
 	checkPanels(t, rep.Timeline.Panels)
-	if err := rep.Timeline.HTML(&out); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, rep.Timeline.HTML(&out))
 }
 
 // checkFigures: the same deliveries do harm without a lock only.

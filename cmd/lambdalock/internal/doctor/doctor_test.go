@@ -21,6 +21,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/doctor"
 	"github.com/lambdalock/lambdalock/infra/rules"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -227,9 +228,7 @@ func TestClock(t *testing.T) {
 			client := dynamodb.New(dynamodb.Options{
 				Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 			})
-			if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
 			want(t, doctor.Table(t.Context(), client, "locks"), c.want...)
 		})
 	}

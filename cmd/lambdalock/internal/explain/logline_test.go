@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -41,13 +42,8 @@ func TestLogLine(t *testing.T) {
 	} {
 		for _, named := range []bool{false, true} {
 			var log bytes.Buffer
-			locker, err := lock.New(memstore.New(), &lock.Options{Logger: slog.New(format(&log)), LogKeys: named})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := locker.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			locker := expect.Value(lock.New(memstore.New(), &lock.Options{Logger: slog.New(format(&log)), LogKeys: named}))(t)
+			expect.Must(t, locker.Do(t.Context(), key, func(context.Context) error { return nil }))
 			first, _, _ := strings.Cut(log.String(), "\n")
 			e, digest, ok := explain.LogLine([]byte(first))
 			switch inJSON := strings.Contains(first, "{"); {
@@ -76,20 +72,13 @@ func TestMetricsLine(t *testing.T) {
 	handle := middleware.WithLock(func(context.Context, string) (lock.Key, error) { return key, nil },
 		func(context.Context, string) error { return nil },
 		middleware.Store(store), middleware.Logger(quiet), emf.Metrics(&emf.Options{Output: &line}))
-	if err := handle(t.Context(), "e"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, handle(t.Context(), "e"))
 	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != "" {
 		t.Errorf("%v, %q, want no digest: %s", ok, digest, &line)
 	}
 	line.Reset()
-	locker, err := lock.New(store, &lock.Options{Logger: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := locker.Do(t.Context(), key, func(context.Context) error { _ = handle(t.Context(), "e"); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	locker := expect.Value(lock.New(store, &lock.Options{Logger: quiet}))(t)
+	expect.Must(t, locker.Do(t.Context(), key, func(context.Context) error { _ = handle(t.Context(), "e"); return nil }))
 	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != key.Digest() {
 		t.Errorf("%v, %q, want its digest: %s", ok, digest, &line)
 	}

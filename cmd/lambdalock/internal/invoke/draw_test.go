@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestWidth(t *testing.T) {
@@ -19,10 +21,7 @@ func TestWidth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("COLUMNS", c.columns)
-			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(os.Create(filepath.Join(t.TempDir(), "out")))(t)
 			defer func() { _ = out.Close() }()
 			if got := (drawing{Width: c.flag}).width(out); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)

@@ -93,15 +93,11 @@ func TestInterruptedRows(t *testing.T) { // F19
 		}},
 		"the name cools": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by nobody: its last holder's HoldAtLeast until", interrupted: 2, before: func(t *testing.T, store *memstore.Store) {
 			cools := rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
-			if err := cools.Release(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, cools.Release())
 		}},
 		"it was decided meanwhile": {decide: complete("e1"), event: "e1", status: 1, says: "nothing was changed: somebody has decided about e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
-			if err := forget("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, forget("e1")(t, store, &out, answering(func() {}, nil)))
 		}},
 		"released": {decide: takeFrom, event: "e1", says: "interrupted", interrupted: 2},
 		"released alive": {decide: takeFrom, event: "e1", says: "nothing is known of its end", interrupted: 3, before: func(t *testing.T, store *memstore.Store) {
@@ -112,9 +108,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 		}},
 		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, before: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
-			if err := complete("e1")(t, store, &out, answering(func() {}, nil)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, complete("e1")(t, store, &out, answering(func() {}, nil)))
 		}},
 		"it was done twice":  {decide: complete("e1"), event: "e1", says: "Completed", completed: "e1", kept: "e7", before: twice},
 		"the second was not": {decide: forget("e1"), event: "e1", says: "e1 runs at its next delivery", kept: "e7", before: twice},
@@ -137,9 +131,7 @@ func TestInterruptedRows(t *testing.T) { // F19
 			}
 			var shown strings.Builder
 			row := rowtest.Read(t, store, "orders/a")
-			if err := (&Show{}).print(t.Context(), &shown, store, &driver.NamedRow{Name: "orders/a", Row: row}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, (&Show{}).print(t.Context(), &shown, store, &driver.NamedRow{Name: "orders/a", Row: row}))
 			if n := strings.Count(shown.String(), "\n  interrupted "); n != c.interrupted {
 				t.Errorf("%d interrupted events, want %d:\n%s", n, c.interrupted, shown.String())
 			}

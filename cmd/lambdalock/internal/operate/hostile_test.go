@@ -16,6 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -73,12 +74,9 @@ func TestHostileKeys(t *testing.T) { // F27, F30
 		say(forget.forget(t.Context(), store, &out, ask))
 		say(forget.forget(t.Context(), store, &out, ask)) // is not remembered
 		object := map[string]any{"key": url.QueryEscape(text), "sequencer": text}
-		event, err := json.Marshal(map[string]any{"Records": []any{map[string]any{
+		event := expect.Value(json.Marshal(map[string]any{"Records": []any{map[string]any{
 			"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": map[string]any{"bucket": map[string]any{"name": text}, "object": object},
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}}))(t)
 		if e, err := explain.Explain(t.Context(), event); err != nil {
 			say(err)
 		} else {
@@ -98,9 +96,7 @@ func TestHostileKeys(t *testing.T) { // F27, F30
 	}
 	var out strings.Builder
 	for _, c := range []*List{{All: true}, {jsonFlag: jsonFlag{true}}} {
-		if err := c.print(t.Context(), every, &out, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, c.print(t.Context(), every, &out, io.Discard))
 	}
 	if lines := strings.Count(out.String(), "\n"); lines != 2*keys+1 {
 		t.Errorf("list prints %d lines for %d rows, twice, and a heading", lines, keys)

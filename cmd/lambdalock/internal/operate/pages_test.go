@@ -18,6 +18,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -46,9 +47,7 @@ func newPagedTable(t *testing.T) *pagedTable {
 	}))
 	t.Cleanup(s.Close)
 	client := dynamodb.New(dynamodb.Options{Region: "eu-west-1", BaseEndpoint: aws.String(s.URL), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")})
-	if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
 	p.Store = dynamostore.New(client, "locks")
 	now := time.Now().Round(0)
 	for i := range manyLocks {

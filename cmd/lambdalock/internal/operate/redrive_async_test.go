@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -32,14 +33,8 @@ func (f *redriveTest) fails(t *testing.T, id string, completed bool) {
 // runAsync is run for orders, with the question that was asked.
 func (f *redriveTest) runAsync(ctx context.Context, t *testing.T) (said, asked string, err error) {
 	t.Helper()
-	q, err := deadletter.Open(ctx, f, "dlq", "", f.command.Hide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	order, err := deadletter.Template("{{.order}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := expect.Value(deadletter.Open(ctx, f, "dlq", "", f.command.Hide))(t)
+	order := expect.Value(deadletter.Template("{{.order}}"))(t)
 	judge := &deadletter.Judge{Store: f.store, Namespace: "orders", Name: order, Event: order, Functions: deadletter.Functions{Client: f, ARN: failedFunction}}
 	var out strings.Builder
 	err = f.command.redrive(ctx, q, judge, &out, &out, func(_ context.Context, question string) error {

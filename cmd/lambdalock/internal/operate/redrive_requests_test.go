@@ -10,6 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -55,19 +56,11 @@ func TestRedriveAsksForTenAtATime(t *testing.T) {
 						delete(m.Attributes, "DeadLetterQueueSourceArn")
 					}
 				}
-				order, err := deadletter.Template("{{.order}}")
-				if err != nil {
-					t.Fatal(err)
-				}
+				order := expect.Value(deadletter.Template("{{.order}}"))(t)
 				command := Redrive{Hide: time.Hour}
-				q, err := deadletter.Open(t.Context(), f, c.dead, "", command.Hide)
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := expect.Value(deadletter.Open(t.Context(), f, c.dead, "", command.Hide))(t)
 				judge := &deadletter.Judge{Store: store, Namespace: "orders", Name: order, Event: order, Unknown: true, Functions: deadletter.Functions{Client: f, ARN: failedFunction}}
-				if err := command.redrive(t.Context(), q, judge, io.Discard, io.Discard, answering(nil, nil)); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, command.redrive(t.Context(), q, judge, io.Discard, io.Discard, answering(nil, nil)))
 				requests := 0
 				for operation, n := range f.Requests {
 					if operation != "Invoke" {

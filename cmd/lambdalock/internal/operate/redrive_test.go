@@ -11,6 +11,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -161,19 +162,14 @@ func TestRedriveSaysWhatIsInFlight(t *testing.T) {
 		f := sqstest.New(t, "orders", "dlq")
 		f.Put("dlq", "orders", "m1", "", `{}`)
 		open := func() *deadletter.Queue {
-			q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := expect.Value(deadletter.Open(t.Context(), f, "dlq", "", time.Minute))(t)
 			return q
 		}
 		if _, err := open().Receive(t.Context()); err != nil { // and dies
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := (&Redrive{}).redrive(t.Context(), open(), &deadletter.Judge{Store: memstore.New()}, &out, &out, answering(nil, nil)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, (&Redrive{}).redrive(t.Context(), open(), &deadletter.Judge{Store: memstore.New()}, &out, &out, answering(nil, nil)))
 		for _, want := range []string{"dlq has about 0 messages, and 1 in flight, invisible until deleted or back.\n", "0 left. Run it again when the 1 in flight are back.\n"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it does not say %q:\n%s", want, out.String())

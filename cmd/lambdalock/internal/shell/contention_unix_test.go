@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 // TestExecContention: 50 commands start at the same time and run one after the
@@ -20,9 +21,7 @@ import (
 func TestExecContention(t *testing.T) {
 	table := newTable(t)
 	file := filepath.Join(t.TempDir(), "counter")
-	if err := os.WriteFile(file, []byte("0"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, []byte("0"), 0o600))
 	const commands = 50
 	runs := atOnce(commands, func(int) commandtest.Result {
 		return command(t, table.Env, "exec", "--wait", "10m", "--key", "k", "--", "sh", "-c",

@@ -62,10 +62,7 @@ func interactive(t *testing.T, env []string) *typist {
 		t.Skip("this test needs bash")
 	}
 	bin := t.TempDir()
-	self, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := expect.Value(filepath.Abs(os.Args[0]))(t)
 	expect.Must(t, os.Symlink(self, filepath.Join(bin, "lambdalock")))
 	c := prepare(t, append(env, "PATH="+bin+":"+os.Getenv("PATH"), "PS1=", "TERM=dumb", "HISTFILE="), "--norc", "--noprofile", "--noediting", "-i")
 	c.Path, c.Args[0] = bash, "bash"
@@ -127,9 +124,7 @@ func TestExecInTerminal(t *testing.T) {
 		t.Fatalf("the terminal ended before %q: %v", want, screen.Err())
 	}
 	for _, step := range []struct{ keys, want string }{{"one\n", "got one"}, {"\x03", "caught"}, {"two\n", "got two"}} {
-		if _, err := user.WriteString(step.keys); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(user.WriteString(step.keys))(t)
 		wait(step.want)
 	}
 	expect.OK(t, c.Wait())

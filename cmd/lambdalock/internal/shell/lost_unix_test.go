@@ -91,9 +91,7 @@ func TestExecLostUnread(t *testing.T) { // F20
 	commandtest.Detach(c)
 	expect.Must(t, c.Start())
 	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fmt.Fscan(out, &pid))(t)
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()

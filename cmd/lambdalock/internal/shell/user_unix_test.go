@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -22,10 +23,7 @@ func TestExecOtherUser(t *testing.T) {
 	}
 	table := newTable(t)
 	folder := t.TempDir()
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(os.ReadFile(os.Args[0]))(t)
 	sudo := filepath.Join(folder, "sudo")
 	for _, err := range []error{
 		os.WriteFile(sudo, program, 0o600),

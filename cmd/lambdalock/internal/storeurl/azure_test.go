@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -51,10 +52,7 @@ func TestAzure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			setAzure(t)
 			t.Setenv(c.variable, c.value)
-			store, err := storeurl.Open(t.Context(), c.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := expect.Value(storeurl.Open(t.Context(), c.url))(t)
 			if lk, err := lockerOf(t, store).Acquire(t.Context(), lock.Key{Name: "k"}); err == nil {
 				t.Errorf("got a lock: %v", lk)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -102,9 +103,7 @@ func TestCodeIsAskedForOnce(t *testing.T) {
 			return "123456 of " + profile, nil
 		}}
 		provider := slow{takes: 59 * time.Second, ask: s.code}
-		if err := s.wait(t.Context(), provider); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, s.wait(t.Context(), provider))
 		if _, err := provider.Retrieve(t.Context()); err == nil || !strings.Contains(err.Error(), "another MFA code") {
 			t.Errorf("got %v, want that the session has ended", err)
 		}

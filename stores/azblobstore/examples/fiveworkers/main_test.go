@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
 )
 
@@ -56,9 +57,7 @@ func TestTakeoverAfterKill(t *testing.T) {
 		workers[name] = start(t, name, pace, lines)
 	}
 	got, first := untilAllWait(t, lines, last)
-	if err := workers[first].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, workers[first].Process.Kill())
 	expire()
 	var second string
 	for left := 4; left > 0; { // until the others have ended
@@ -126,16 +125,11 @@ func check(t *testing.T, got []string, first, second string) {
 }
 
 func upload(t *testing.T, containerName, blobName string) {
-	client, err := container.NewClientFromConnectionString(os.Getenv("AZURE_STORAGE_CONNECTION_STRING"), containerName, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := expect.Value(container.NewClientFromConnectionString(os.Getenv("AZURE_STORAGE_CONNECTION_STRING"), containerName, nil))(t)
 	if _, err := client.Create(t.Context(), nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		t.Fatal(err)
 	}
-	if _, err := client.NewBlockBlobClient(blobName).Upload(t.Context(), streaming.NopCloser(strings.NewReader("")), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(client.NewBlockBlobClient(blobName).Upload(t.Context(), streaming.NopCloser(strings.NewReader("")), nil))(t)
 }
 
 // start starts a worker whose lines go to the channel.
@@ -143,13 +137,8 @@ func start(t *testing.T, name, pace string, lines chan<- string) *exec.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends after the test, in its cleanup
 	cmd := exec.CommandContext(ctx, os.Args[0], "fiveworkers", "ledger", name, pace)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(cmd.StdoutPipe())(t)
+	expect.Must(t, cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
