@@ -1,14 +1,11 @@
 package dynamostore_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -56,6 +52,7 @@ func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15,
 			w.wg.Go(func() { w.source(m) })
 		}
 		w.wg.Wait()
+		w.late.Wait()
 		w.check(t, moves)
 	})
 }
@@ -72,9 +69,12 @@ type clearing struct {
 	bank *bank
 	wg   sync.WaitGroup
 
-	mu       sync.Mutex // one request at a time, and guards what follows
+	mix  fault.Mix
+	late fault.Copies
+
+	mu       sync.Mutex
 	random   *rand.Rand
-	fault    fakedynamo.Fault // of the request that is being served
+	met      map[fault.Fault]int
 	happened map[string]int
 	failures []string
 }
@@ -85,9 +85,9 @@ func newClearing(t *testing.T) *clearing {
 	for i := range accounts {
 		balances[account(i)] = strconv.Itoa(opening)
 	}
-	w := &clearing{bank: newBank(t, balances), random: rand.New(rand.NewPCG(1, 2)), happened: map[string]int{}}
-	w.bank.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return w.fault })
-	return w
+	mix := fault.Usual(1, 100)
+	mix.Late = 20 * time.Minute
+	return &clearing{bank: newBank(t, balances), mix: mix, random: rand.New(rand.NewPCG(1, 2)), met: map[fault.Fault]int{}, happened: map[string]int{}}
 }
 
 // chance counts and reports whether something happens, in n of 1,000 cases.
@@ -101,10 +101,12 @@ func (w *clearing) chance(n int, what string) bool {
 	return true
 }
 
-func (w *clearing) count(what string) {
+// count counts what happened, and returns how often it has.
+func (w *clearing) count(what string) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.happened[what]++
+	return uint64(w.happened[what])
 }
 
 // failed reports whether something went wrong: then the rest does not matter.
@@ -142,8 +144,8 @@ func (w *clearing) source(m move) {
 // deliver gives the transfer to a process of its own. It reports whether the
 // process acknowledged it.
 func (w *clearing) deliver(m move) bool {
-	w.count("deliveries")
-	p := &process{w: w}
+	plan := w.mix.Client(w.count("deliveries"))
+	p := &process{w: w, network: &fault.Transport{Next: w, Dialect: fault.DynamoDB, Plan: plan, Late: &w.late}}
 	p.client = clientOver(p)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -158,6 +160,10 @@ func (w *clearing) deliver(m move) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for f, n := range plan.Met() {
+		w.met[f] += n
+		p.clean = p.clean && f == fault.None
+	}
 	if p.dead {
 		return false
 	}
@@ -169,10 +175,11 @@ func (w *clearing) deliver(m move) bool {
 
 // process is an execution environment: the handler and its connection.
 type process struct {
-	w      *clearing
-	client *dynamodb.Client
+	w       *clearing
+	network http.RoundTripper
+	client  *dynamodb.Client
 
-	dead, clean   bool // it was killed; nothing went wrong while it handled the event
+	dead, clean   bool // it was killed; it got the lock at once, and nothing went wrong
 	thaws         time.Time
 	requests, due int
 }
@@ -197,6 +204,12 @@ func (p *process) die() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.dead = true
+}
+
+func (p *process) isDead() bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.dead
 }
 
 // handle makes the transfer. If there is not enough on the account, another
@@ -246,87 +259,42 @@ func increment(what, id string) types.TransactWriteItem {
 	}}
 }
 
-// dice are the things that happen to one request in a thousand, so many times.
-var dice = []struct {
-	what  string
-	times int
-	fault fakedynamo.Fault
-	dies  bool
-	late  bool
-}{
-	{what: "lost requests", times: 10, fault: fakedynamo.DropBefore},
-	{what: "lost answers", times: 10, fault: fakedynamo.ApplyThenDrop},
-	{what: "errors after the fact", times: 5, fault: fakedynamo.ApplyThen500},
-	{what: "throttled requests", times: 10, fault: fakedynamo.Throttle},
-	{what: "conflicts", times: 10, fault: fakedynamo.Conflict},
-	{what: "hanging requests", times: 5, fault: fakedynamo.Hang},
-	{what: "deaths before a request", times: 10, fault: fakedynamo.DropBefore, dies: true},
-	{what: "deaths after a request", times: 10, fault: fakedynamo.ApplyThenDrop, dies: true},
-	{what: "late copies", times: 20, late: true},
-	{what: "late requests", times: 10, fault: fakedynamo.DropBefore, late: true},
-}
-
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper: what happens to a process between its
+// requests. What happens to these on their way, its network decides.
 func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
 	w := p.w
 	w.sleep(20 * time.Millisecond)
 	p.thawed()
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p.dead {
+	if w.chance(10, "deaths before a request") {
+		p.die()
+	}
+	if p.isDead() {
 		return nil, fault.ErrBroken
 	}
-	p.requests++
-	left := w.random.IntN(1000)
-	for _, d := range dice {
-		if left -= d.times; left >= 0 {
-			continue
-		}
-		p.clean = false
-		w.happened[d.what]++
-		w.fault, p.dead = d.fault, p.dead || d.dies
-		if d.late {
-			w.wg.Go(func() { w.late(r, body) })
-		}
-		break
-	}
-	hangs := w.fault == fakedynamo.Hang
-	if hangs {
-		w.fault = fakedynamo.DropBefore
-	}
-	response, err := w.serve(r, body)
-	w.fault = fakedynamo.None
-	if hangs {
-		w.mu.Unlock()
-		<-r.Context().Done()
-		w.mu.Lock()
-		err = r.Context().Err()
-	}
-	return response, err
-}
-
-// serve applies one request. The caller holds w.mu.
-func (w *clearing) serve(r *http.Request, body []byte) (*http.Response, error) {
-	again := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)).WithContext(r.Context())
-	again.Header = r.Header
-	return fault.InProcess{Handler: w.bank.Server}.RoundTrip(again)
-}
-
-// late delivers a copy of a request up to 20 minutes later.
-func (w *clearing) late(r *http.Request, body []byte) {
-	w.sleep(20 * time.Minute)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if response, err := w.serve(r.WithContext(context.Background()), body); err == nil && response.StatusCode == http.StatusOK {
-		w.happened["late requests that were applied or recognised"]++
+	p.requests++
+	w.mu.Unlock()
+	answer, err := p.network.RoundTrip(r)
+	if w.chance(10, "deaths after a request") {
+		p.die()
 	}
+	if p.isDead() {
+		return nil, fault.ErrBroken
+	}
+	return answer, err
+}
+
+// RoundTrip implements http.RoundTripper: it is the bank's network, and counts
+// the requests whose process has given them up.
+func (w *clearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := fault.InProcess{Handler: w.bank.Server}.RoundTrip(r)
+	if _, waited := r.Context().Deadline(); !waited && err == nil && answer.StatusCode == http.StatusOK {
+		w.count("late requests that were applied or recognised")
+	}
+	return answer, err
 }
 
 // check compares the accounts with what the transfers should have made of them.
@@ -358,21 +326,21 @@ func (w *clearing) check(t *testing.T, moves []move) {
 			t.Errorf("%s has %s, want %d", name, got, want)
 		}
 	}
-	t.Logf("%d of %d transfers made; %v", made, len(moves), w.happened)
+	t.Logf("%d of %d transfers made; %v %v", made, len(moves), w.happened, w.met)
 	if testing.Short() {
 		return // not everything can happen to so few
 	}
 	for what, least := range map[string]int{
 		"deliveries": transfers * deliveries, "copies at the same time": 1000, "declined transactions": 100, "lost leases": 10, "transactions that failed": 5,
-		"frozen holders": 20, "deaths before the transaction": 20, "deaths after the transaction": 20, "late requests that were applied or recognised": 5,
+		"frozen holders": 20, "deaths before the transaction": 20, "deaths after the transaction": 20, "deaths before a request": 50, "deaths after a request": 50, "late requests that were applied or recognised": 5,
 	} {
 		if w.happened[what] < least {
 			t.Errorf("%d %s, want at least %d", w.happened[what], what, least)
 		}
 	}
-	for _, d := range dice {
-		if w.happened[d.what] < 50 {
-			t.Errorf("%d %s, want at least 50", w.happened[d.what], d.what)
+	for f := range w.mix.PerMille {
+		if w.met[f] < 50 {
+			t.Errorf("%d times %v, want at least 50", w.met[f], f)
 		}
 	}
 	if made < transfers/10 {
