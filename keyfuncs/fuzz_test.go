@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/keyfuncs/services"
@@ -31,16 +32,10 @@ func fuzzKeys[E any](f *testing.F, seeds string, keys map[string]keyfuncs.Func[E
 		f.Fatalf("no events testdata/%s*.json: %v", seeds, err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile(file))(f)
 		f.Add(b)
 	}
-	locker, err := lock.New(memstore.New(), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	locker := expect.Value(lock.New(memstore.New(), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		var e E
 		if raw, ok := any(&e).(*json.RawMessage); ok {

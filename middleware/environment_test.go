@@ -101,12 +101,9 @@ func TestInitOpensTheConnection(t *testing.T) {
 	t.Cleanup(table.Close)
 	for name, env := range map[string][]string{"with a table": table.Env, "without a table": {"LOCK_TABLE_NAME="}} {
 		t.Run(name, func(t *testing.T) {
-			p, err := locallambda.Start(t.Context(), locallambda.Config{
+			p := expect.Value(locallambda.Start(t.Context(), locallambda.Config{
 				Command: platformCommand, Env: append(env, functionVariable+"=default store"), Function: "fn", Timeout: 10 * time.Second, Logs: func(int, string) {},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
 			if err != nil {
 				t.Error(err)

@@ -245,12 +245,9 @@ func TestLeaseFitsThePlatform(t *testing.T) { // F16, F22
 		"two at a time": {2, "30"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := locallambda.Start(t.Context(), locallambda.Config{
+			p := expect.Value(locallambda.Start(t.Context(), locallambda.Config{
 				Command: platformCommand, Env: []string{functionVariable + "=lease length"}, Timeout: time.Minute, Concurrency: c.concurrency, Logs: func(int, string) {},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
 			if err != nil || string(r.Payload) != c.seconds {
 				t.Errorf("a lease of %s s, want %s; %v", r.Payload, c.seconds, err)
@@ -280,10 +277,7 @@ func TestStreamArrivesInChunks(t *testing.T) {
 	p := platform(t, "slow stream", true)
 	seen := t.TempDir() + "/seen"
 	out := &chunks{first: make(chan struct{})}
-	payload, err := json.Marshal(order{ID: seen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := expect.Value(json.Marshal(order{ID: seen}))(t)
 	go func() {
 		<-out.first // if the body were buffered, this would never come
 		expect.OK(t, os.WriteFile(seen, nil, 0o600))

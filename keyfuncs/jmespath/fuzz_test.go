@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -24,16 +25,10 @@ func fuzzKeys(f *testing.F, keys map[string]keyfuncs.Func[json.RawMessage]) { //
 		f.Fatalf("no payloads: %v", err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile(file))(f)
 		f.Add(b)
 	}
-	locker, err := lock.New(memstore.New(), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	locker := expect.Value(lock.New(memstore.New(), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(f)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		for name, key := range keys {
 			k, err := key(t.Context(), payload)

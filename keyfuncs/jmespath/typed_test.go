@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -46,10 +47,7 @@ func TestTyped(t *testing.T) {
 		name(t, k, err, "17")
 	})
 	t.Run("the whole event, like its payload", func(t *testing.T) {
-		typed, err := jmespath.Typed[typedOrder](jmespath.Payload)(t.Context(), order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		typed := expect.Value(jmespath.Typed[typedOrder](jmespath.Payload)(t.Context(), order))(t)
 		raw, err := jmespath.Payload(t.Context(), json.RawMessage(`{"Ratio":0.0,"customer":"<jane>","id":17}`))
 		name(t, raw, err, typed.Name)
 	})

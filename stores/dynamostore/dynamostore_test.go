@@ -371,10 +371,7 @@ func (f *fixture) cycle(t *testing.T, op string) int {
 	}
 	l := f.locker(t, o)
 	key := lock.Key{Name: "n", Event: "e"}
-	lk, err := l.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lk := expect.Value(l.Acquire(t.Context(), key))(t)
 	if op == "renew" {
 		select {
 		case <-renewed:

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/dynamostore/dynamotest"
@@ -21,10 +22,7 @@ func TestDynamotest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamotest.New(map[string]string{"accounts": "account"})
-		locker, err := lock.New(dynamostore.New(client, dynamotest.LockTable), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		locker := expect.Value(lock.New(dynamostore.New(client, dynamotest.LockTable), nil))(t)
 		account := map[string]types.AttributeValue{"account": &types.AttributeValueMemberS{Value: "jane"}}
 		for range 2 {
 			err := locker.Do(t.Context(), lock.Key{Name: "a", Event: "e1"}, func(ctx context.Context) error {

@@ -68,10 +68,7 @@ func TestOwnLockIsNotAnothers(t *testing.T) { // F1
 						return lost(r, send)
 					})}
 				})
-				locker, err := lock.New(s3store.New(client, bucket, "rows"), &lock.Options{Logger: discard})
-				if err != nil {
-					t.Fatal(err)
-				}
+				locker := expect.Value(lock.New(s3store.New(client, bucket, "rows"), &lock.Options{Logger: discard}))(t)
 				key := lock.Key{Name: "n"}
 				lk, err := locker.Acquire(t.Context(), key)
 				if err != nil || left != 0 {

@@ -70,10 +70,7 @@ func spelled(t *testing.T, payload []byte) []byte {
 
 func FuzzJSON(f *testing.F) { // F26, F28
 	for _, name := range []string{"jmespath/testdata/payload-order.json", "jmespath/testdata/payload-nested.json", "testdata/sqs.json", "testdata/s3-put.json"} {
-		b, err := os.ReadFile("../../../keyfuncs/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile("../../../keyfuncs/" + name))(f)
 		f.Add(b)
 	}
 	for _, p := range []string{`{"b":[1e3,-0.0,1e-999999999999999999999],"a":"\ud83d\udca1\ud800\u0000\/"}`, "\"\xff\xffud800\xff\\ud800\"", `{"a":1,"\u0061":{}}`} {

@@ -80,10 +80,7 @@ func TestHTTPProxy(t *testing.T) {
 				g.applied()
 			}))
 			defer server.Close()
-			proxy, err := fault.NewHTTPProxy(server.URL, fault.DynamoDB, g.plan, g.late)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proxy := expect.Value(fault.NewHTTPProxy(server.URL, fault.DynamoDB, g.plan, g.late))(t)
 			defer proxy.Close()
 			client := clientOver(throughProxy(t, proxy.Addr))
 			_, ok, err := dynamostore.New(client, tableName).Acquire(ctx, claim())
@@ -204,10 +201,7 @@ func TestRESPProxy(t *testing.T) {
 			var conn net.Conn
 			g := newGiveUps(m, func() { _ = conn.Close() })
 			server.applied = g.applied
-			proxy, err := fault.NewRESPProxy(server.Addr().String(), g.plan, g.late)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proxy := expect.Value(fault.NewRESPProxy(server.Addr().String(), g.plan, g.late))(t)
 			defer proxy.Close()
 			conn, r := dial(t, proxy.Addr)
 			send(t, conn, "INCR", "k")

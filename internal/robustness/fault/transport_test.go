@@ -113,10 +113,7 @@ func answerOf(t *testing.T, dialect fault.Dialect, f fault.Fault, method string)
 	tr := &fault.Transport{
 		Next: fault.InProcess{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "content") })}, Dialect: dialect, Plan: timed{Fault: f},
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/bucket/key", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(http.NewRequestWithContext(t.Context(), method, "http://localhost/bucket/key", nil))(t)
 	answer := expect.Value(tr.RoundTrip(r))(t)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
@@ -175,10 +176,7 @@ func (a *leadTest) run(t *testing.T, lead, lag string) {
 	for field, value := range leads[lead](a.row(0, a.name), a.c) {
 		a.minis[0].HSet("lambdalock:"+a.name, field, value)
 	}
-	known, err := a.Read(t.Context(), a.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := expect.Value(a.Read(t.Context(), a.name))(t)
 	before := []fields{a.row(0, a.name), a.row(1, a.name), a.row(2, a.name)}
 	a.only(a.nodes...)
 	row, ok, err := a.send(t, known.Memory)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -138,10 +139,7 @@ func TestDecideAsynchronous(t *testing.T) {
 				if c.given != "" {
 					j.Event, _ = Template(c.given)
 				}
-				q, err := open(t, f, "dlq")
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := expect.Value(open(t, f, "dlq"))(t)
 				round, err := NewRun(q, j).Next(t.Context())
 				if err != nil || len(round) != 1 {
 					t.Fatalf("%+v, %v", round, err)
@@ -173,10 +171,7 @@ func TestNowhere(t *testing.T) {
 			f := sqstest.New(t, "dlq")
 			delete(f.Put("dlq", "", "m1", "", c.body).Attributes, "DeadLetterQueueSourceArn")
 			for _, unknown := range []bool{false, true} {
-				q, err := open(t, f, "dlq")
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := expect.Value(open(t, f, "dlq"))(t)
 				round, err := NewRun(q, &Judge{Store: memstore.New(), Unknown: unknown}).Next(t.Context())
 				if err != nil || len(round) != 1 || round[0].Action != Leave || !strings.Contains(round[0].Why, c.want) {
 					t.Errorf("%+v, %v", round, err)

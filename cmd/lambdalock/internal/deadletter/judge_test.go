@@ -111,10 +111,7 @@ func TestDecide(t *testing.T) {
 				if c.event != "" {
 					j.Event, _ = Template(c.event)
 				}
-				q, err := open(t, f, queue)
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := expect.Value(open(t, f, queue))(t)
 				round, err := NewRun(q, j).Next(t.Context())
 				if err != nil || len(round) != 1 {
 					t.Fatalf("%+v, %v", round, err)
@@ -142,10 +139,7 @@ func TestDecisionNamesTheKey(t *testing.T) {
 	} {
 		f := sqstest.New(t, "orders", "dlq")
 		f.Put("dlq", "orders", "m1", "", body)
-		q, err := open(t, f, "dlq")
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := expect.Value(open(t, f, "dlq"))(t)
 		c.judge.Store, c.judge.Namespace = memstore.New(), "orders"
 		round, err := NewRun(q, &c.judge).Next(t.Context())
 		if err != nil || len(round) != 1 {

@@ -241,10 +241,7 @@ func TestAnswerComesLate(t *testing.T) {
 					f.Put("dlq.fifo", "orders.fifo", "m"+id, "jane", body(id))
 					event(t, store, id, false)
 				}
-				q, err := open(t, f, "dlq.fifo")
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := expect.Value(open(t, f, "dlq.fifo"))(t)
 				r := NewRun(q, byOrder(t, store))
 				round, err := r.Next(t.Context())
 				if err != nil || len(round) != 2 || round[0].Action != Send || round[1].Action != Send {

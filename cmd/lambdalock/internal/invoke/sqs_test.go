@@ -12,14 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
 
 func TestSQSAnswersTheFunction(t *testing.T) {
 	t.Parallel()
-	a, err := startSQS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(startSQS())(t)
 	client := sqs.New(sqs.Options{Region: "eu-west-1", BaseEndpoint: &a.url, Credentials: credentials.NewStaticCredentialsProvider("local", "local", "")})
 	url := aws.String("https://sqs.eu-west-1.amazonaws.com/1/orders")
 	change := func(ctx context.Context, handle string, seconds int32) error {
