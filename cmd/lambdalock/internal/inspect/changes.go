@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -150,7 +149,11 @@ func (l *look) handover(before look) []Change {
 		c.Previous = before.holder
 		return append(all, c)
 	case len(all) == 0 && (before.token != "" || l.token == ""):
-		all = append(all, Change{Change: released, Holder: before.holder, Fence: cmp.Or(before.fence, l.fence), Event: before.event})
+		c := Change{Change: released, Holder: before.holder, Fence: before.fence, Event: before.event}
+		if before.token == "" { // acquired and released since
+			c.Fence = l.fence
+		}
+		all = append(all, c)
 	}
 	if l.token != "" {
 		all = append(all, l.change(acquired))

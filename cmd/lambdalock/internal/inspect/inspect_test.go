@@ -454,6 +454,9 @@ func TestChanges(t *testing.T) {
 					holder += "<" + ch.Previous
 				}
 				got = append(got, ch.Change+" "+holder+" "+ch.Event)
+				if fence := fenceOf(c.before, c.after, &ch); ch.Fence != fence {
+					t.Errorf("%s has the fence %d, want %d", ch.Change, ch.Fence, fence)
+				}
 				if ch.Name != "orders/a" || ch.Digest != "ca978112ca1b" || !ch.Time.Equal(noon) {
 					t.Errorf("%+v", ch)
 				}
@@ -465,6 +468,50 @@ func TestChanges(t *testing.T) {
 				t.Errorf("reported again: %+v", again)
 			}
 		})
+	}
+}
+
+// fenceOf returns the fence of those whom a change is about. It is not known
+// who completed an event, or was interrupted, between two looks.
+func fenceOf(before, after driver.Row, c *inspect.Change) int64 {
+	switch {
+	case c.Change == "deleted", c.Change == "interrupted", c.Change == "completed" && c.Holder == "":
+		return 0
+	case (c.Change == "released" || c.Change == "completed") && c.Holder != "":
+		return before.Fence
+	}
+	return after.Fence
+}
+
+// TestFirstLook: the first look at a row tells who has it, dead or alive, and
+// of interrupted events, but not of what has ended.
+func TestFirstLook(t *testing.T) {
+	t.Parallel()
+	held := driver.Row{Token: "A", Holder: "fa", Event: "e1", Fence: 5, Stamp: noon.Add(-time.Minute), Until: noon.Add(time.Minute)}
+	held.Memory.Completed = []driver.CompletedEvent{{Event: "e0", Until: noon.Add(time.Hour)}}
+	dead, asks, cooling, free := held, held, held, driver.Row{Fence: 5, Stamp: noon, Memory: held.Memory}
+	dead.Until = noon.Add(-time.Second)
+	asks.Until, asks.InterruptedFor = dead.Until, time.Hour
+	cooling.Cooldown = "t"
+	for name, c := range map[string]struct {
+		row  driver.Row
+		want string
+	}{
+		"held":        {held, "held fa 5"},
+		"dead":        {dead, "expired fa 5"},
+		"interrupted": {asks, "expired fa 5, interrupted fa 0"},
+		"cooling":     {cooling, ""},
+		"free":        {free, ""},
+	} {
+		var got []string
+		for _, ch := range expect.Value(new(inspect.Changes).Next(func(yield func(driver.NamedRow, error) bool) {
+			yield(driver.NamedRow{Name: "orders/a", Row: c.row}, nil)
+		}, noon))(t) {
+			got = append(got, fmt.Sprint(ch.Change, " ", ch.Holder, " ", ch.Fence))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -91,6 +91,11 @@ func TestInterruptedRows(t *testing.T) { // F19
 		"it runs now": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by f request 9", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
 			rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"})
 		}},
+		"it is held": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by f request 9", interrupted: 2, before: func(t *testing.T, store *memstore.Store) {
+			rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"})
+		}, meanwhile: func(t *testing.T, _ *memstore.Store) {
+			t.Error("it asks although it refuses")
+		}},
 		"the name cools": {decide: complete("e1"), event: "e1", status: 1, says: "orders/a is held by nobody: its last holder's HoldAtLeast until", interrupted: 2, before: func(t *testing.T, store *memstore.Store) {
 			cools := rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
 			expect.OK(t, cools.Release())
@@ -167,9 +172,13 @@ func TestInterruptedRows(t *testing.T) { // F19
 
 func TestCompleteRefusesTimes(t *testing.T) {
 	t.Parallel()
-	for _, remember := range []time.Duration{0, 400 * 24 * time.Hour} {
+	const year = 366 * 24 * time.Hour
+	for remember, want := range map[time.Duration]int{
+		0: console.StatusUsage, time.Second - 1: console.StatusUsage, year + 1: console.StatusUsage,
+		time.Second: 1, year: 1, // there is no such row
+	} {
 		err := (&Complete{Remember: remember}).complete(t.Context(), memstore.New(), nil, nil)
-		if got := status(err); got != console.StatusUsage {
+		if got := status(err); got != want {
 			t.Errorf("--remember %v: %v", remember, err)
 		}
 	}

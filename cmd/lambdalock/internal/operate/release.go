@@ -68,7 +68,7 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	case inspect.Newer:
 		return no("a newer version of lambdalock wrote the row %s: use that version to release it", inspect.Safe(row.Name))
 	case inspect.Free:
-		return notHeld(ctx, inspector, row)
+		return notHeld(ctx, inspector, row, now)
 	}
 	if err := r.Text(out, now); err != nil {
 		return err
@@ -152,14 +152,14 @@ func findToChange(ctx context.Context, store driver.Inspector, namespace, key st
 
 // notHeld returns the error for a name without a holder, which names the slots
 // of a limited lock that have one.
-func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) error {
+func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow, now time.Time) error {
 	if inspect.MayHaveSlots(&row.Row) {
 		slots, err := inspect.Slots(ctx, store, row.Name)
 		if err != nil {
 			return err
 		}
 		for i := range slots {
-			if slots[i].Token != "" {
+			if state := inspect.StateOf(&slots[i].Row, now); state == inspect.Held || state == inspect.Expired {
 				return no("nobody holds slot 1 of %s; release another one by its own name, for example %s", inspect.Safe(row.Name), inspect.Safe(slots[i].Name))
 			}
 		}

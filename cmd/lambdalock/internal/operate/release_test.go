@@ -73,6 +73,9 @@ func TestReleaseSaysWhatHappened(t *testing.T) {
 				err := release(t.Context(), &c.store, "orders", "a", &out, answering(nil, nil))
 				row, _ := c.store.Read(t.Context(), "orders/a")
 				c.check(t, out.String(), err, row.Token == "")
+				if repeated := c.store.fails != 98; c.store.err == denied && repeated {
+					t.Error("a request that cannot succeed was repeated")
+				}
 			})
 		})
 	}
@@ -87,6 +90,37 @@ func (c settled) check(t *testing.T, out string, err error, done bool) {
 	if status(trouble(err)) != c.status || !strings.Contains(out, c.says) || done != c.done {
 		t.Errorf("status %d, done is %v, it says\n%s", status(trouble(err)), done, out)
 	}
+}
+
+// TestReleaseNamesTheSlot: of a limited lock whose first slot is free, it names
+// one that somebody can be released from.
+func TestReleaseNamesTheSlot(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cooled := driver.Row{Token: "cools", Cooldown: "t", Stamp: now, Until: now.Add(-time.Second)}
+	free, held := driver.Row{Stamp: now}, driver.Row{Token: "t", Stamp: now, Until: now.Add(time.Hour)}
+	dead := driver.Row{Token: "t", Stamp: now, Until: now.Add(-time.Second)}
+	for name, c := range map[string]struct {
+		slots someRows
+		says  string
+	}{
+		"the third is held": {someRows{"slot:2:a": free, "slot:3:a": held}, "nobody holds slot 1 of orders/a; release another one by its own name, for example orders/slot:3:a"},
+		"the third is dead": {someRows{"slot:3:a": dead}, "for example orders/slot:3:a"},
+		"one has cooled":    {someRows{"slot:2:a": cooled, "slot:3:a": held}, "for example orders/slot:3:a"},
+		"all are free":      {someRows{"slot:2:a": cooled, "slot:3:a": free}, "nobody holds orders/a"},
+	} {
+		c.slots["a"] = free
+		err := release(t.Context(), rowsOnly{memstore.New(), c.slots}, "orders", "a", io.Discard, answering(nil, nil))
+		if status(err) != 1 || !strings.HasSuffix(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// rowsOnly is a store with these rows.
+type rowsOnly struct {
+	driver.Store
+	someRows
 }
 
 // TestReleaseOrNot: if the lock has another holder after a failed attempt, that

@@ -1,13 +1,11 @@
 package operate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,97 +21,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
-
-// counter counts lines and remembers the most memory in use.
-type counter struct {
-	lines int
-	most  uint64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.lines += bytes.Count(p, []byte("\n"))
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	c.most = max(c.most, m.HeapAlloc)
-	return len(p), nil
-}
-
-// manyRows is a store with that many rows, which it makes as it is asked.
-type manyRows struct {
-	driver.Inspector
-	n int
-}
-
-func (s manyRows) Rows(context.Context, string) iter.Seq2[driver.NamedRow, error] {
-	return func(yield func(driver.NamedRow, error) bool) {
-		for i := range s.n {
-			row := driver.Row{Token: "t", Stamp: time.Now(), Until: time.Now().Add(time.Hour), Holder: strings.Repeat("h", 100), Memory: driver.Memory{Result: driver.Result{Body: make([]byte, 1000)}}}
-			if !yield(driver.NamedRow{Name: fmt.Sprintf("orders/%0100d", i), Row: row}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// TestLongListIsBounded: rows are printed while they are read.
-func TestLongListIsBounded(t *testing.T) {
-	for name, json := range map[string]bool{"table": false, "JSON": true} {
-		t.Run(name, func(t *testing.T) {
-			var before runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			out := &counter{}
-			c := &List{jsonFlag: jsonFlag{json}}
-			expect.Must(t, c.print(t.Context(), manyRows{n: 100_000}, out, io.Discard))
-			want := 100_001
-			if json {
-				want--
-			}
-			if grown := out.most - before.HeapAlloc; out.lines != want || out.most > before.HeapAlloc && grown > 32<<20 {
-				t.Errorf("%d lines, want %d, and %d MB more memory", out.lines, want, grown>>20)
-			}
-		})
-	}
-}
-
-// broken is a pipe that nobody reads.
-type broken struct{}
-
-func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestListEndsWithItsReader(t *testing.T) {
-	t.Parallel()
-	for _, json := range []bool{true, false} {
-		if err := (&List{jsonFlag: jsonFlag{json}}).print(t.Context(), manyRows{n: 1 << 40}, broken{}, io.Discard); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("JSON %v: %v", json, err)
-		}
-	}
-}
-
-// TestListHeldFor: a lock that has been held for an hour is named, and one that
-// only cools is held by nobody.
-func TestListHeldFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		rowtest.Acquire(t, store, "long", 3*time.Hour, lock.Key{Name: "a"})
-		cools := rowtest.Acquire(t, store, "cools", time.Hour, lock.Key{Name: "b"}, func(o *lock.Options) { o.HoldAtLeast = 3 * time.Hour })
-		expect.OK(t, cools.Release())
-		time.Sleep(time.Minute)
-		since := time.Now()
-		rowtest.Acquire(t, store, "short", 3*time.Hour, lock.Key{Name: "c"})
-		time.Sleep(59 * time.Minute)
-		var out, summary strings.Builder
-		expect.Must(t, (&List{HeldFor: time.Hour}).print(t.Context(), store, &out, &summary))
-		oldest := since.Add(-time.Minute).UTC().Format(time.RFC3339)
-		if strings.Count(out.String(), "orders/") != 1 || !strings.Contains(out.String(), "orders/a") || !strings.Contains(out.String(), "held   "+oldest+" (1h0m ago)  ") {
-			t.Errorf("--held-for 1h prints\n%s", out.String())
-		}
-		if !strings.HasPrefix(summary.String(), "3 held, 0 expired, 0 free; the oldest is held since "+oldest) {
-			t.Errorf("the summary is %q", summary.String())
-		}
-	})
-}
 
 // answering answers a question, after something has happened.
 func answering(meanwhile func(), err error) asker {
@@ -169,34 +76,39 @@ func TestRelease(t *testing.T) {
 		"a dead holder, and a takeover": {lease: -time.Second, status: 1, says: "held by f request 2 now", owner: "f request 2", meanwhile: func(t *testing.T, store *memstore.Store, _ *lock.Lock) {
 			rowtest.Acquire(t, store, "f request 2", time.Hour, key)
 		}},
+		"a slow answer": {lease: 24 * time.Hour, order: "05", says: "Released orders/a.", meanwhile: func(*testing.T, *memstore.Store, *lock.Lock) {
+			time.Sleep(3 * time.Hour)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := memstore.New()
-			remember := func(o *lock.Options) { o.Remember = c.remember }
-			rowtest.Complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil, remember)
-			lk := rowtest.Acquire(t, store, "f request 1", c.lease, key)
-			meanwhile := func() {
-				if c.meanwhile != nil {
-					c.meanwhile(t, store, lk)
+			synctest.Test(t, func(t *testing.T) {
+				store := memstore.New()
+				remember := func(o *lock.Options) { o.Remember = c.remember }
+				rowtest.Complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil, remember)
+				lk := rowtest.Acquire(t, store, "f request 1", c.lease, key)
+				meanwhile := func() {
+					if c.meanwhile != nil {
+						c.meanwhile(t, store, lk)
+					}
 				}
-			}
-			var out strings.Builder
-			err := release(t.Context(), store, "orders", "a", &out, answering(meanwhile, c.answer))
-			if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
-				t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
-			}
-			row := rowtest.Read(t, store, "orders/a")
-			if row.Holder != c.owner || !row.Memory.Has("e1", time.Now()) {
-				t.Errorf("the row is %+v, want the owner %q", row, c.owner)
-			}
-			kept := max(24*time.Hour, c.remember)
-			if c.order != "" {
-				kept = longestRemember
-			}
-			if left := time.Until(row.DeleteAfter); c.status == 0 && (left < kept-time.Hour || left > kept+time.Hour) {
-				t.Errorf("the row is kept for %v, want %v", left, kept)
-			}
+				var out strings.Builder
+				err := release(t.Context(), store, "orders", "a", &out, answering(meanwhile, c.answer))
+				if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
+					t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
+				}
+				row := rowtest.Read(t, store, "orders/a")
+				if row.Holder != c.owner || !row.Memory.Has("e1", time.Now()) {
+					t.Errorf("the row is %+v, want the owner %q", row, c.owner)
+				}
+				kept := max(24*time.Hour, c.remember)
+				if c.order != "" {
+					kept = longestRemember
+				}
+				if left := time.Until(row.DeleteAfter); c.status == 0 && (left < kept-time.Hour || left > kept+time.Hour) {
+					t.Errorf("the row is kept for %v, want %v", left, kept)
+				}
+			})
 		})
 	}
 }
@@ -295,6 +207,7 @@ func TestForget(t *testing.T) {
 		"long event":           {event: long, says: "Forgotten", runs: []string{long}},
 		"no":                   {event: "e1", answer: yes("n"), status: 1, says: "nothing was changed"},
 		"unknown event":        {event: "e7", status: 1, says: "does not remember e7, so nothing keeps it", runs: nil},
+		"no order to reset":    {event: "e7", reset: true, status: 1, says: "does not remember e7, so nothing keeps it"},
 		"unknown, with orders": {order: "05", event: "e7", status: 1, says: "highest completed one, 05: --reset-order"},
 		"order is kept":        {order: "05", event: "e1", says: "stays stale and will be skipped"},
 		"order is reset":       {order: "05", event: "e1", reset: true, says: "every earlier event that is delivered again runs as well", runs: []string{"e1"}},
