@@ -534,6 +534,21 @@ func TestSlowSlots(t *testing.T) { // F11
 	})
 }
 
+// TestAnswerEndsTheStreak shows that a waiter goes on asking the slots as often
+// as the store allows if only some requests fail: their pauses do not add up.
+func TestAnswerEndsTheStreak(t *testing.T) { // F2
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.holdAll(f.limited(40, lock.Options{Lease: lock.FixedLease(time.Hour)}), 40)
+		f.faulty.Plan(fault.Acquire, slices.Repeat([]fault.Fault{fault.None, fault.DropBefore}, 1000)...)
+		before := f.faulty.Requests(fault.Acquire)
+		f.wantFull(f.limited(40, lock.Options{MaxWait: time.Minute}))
+		if n := f.faulty.Requests(fault.Acquire) - before; n < 400 {
+			t.Errorf("%d requests in a minute, want some ten a second", n)
+		}
+	})
+}
+
 // TestLimitWait shows how soon a waiter finds a slot that was released early,
 // or whose holder died, and with how many requests.
 func TestLimitWait(t *testing.T) { // F19, F38

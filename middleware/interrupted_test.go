@@ -255,6 +255,23 @@ func TestInterruptedRecordFailsForGood(t *testing.T) { // F19
 	})
 }
 
+// TestAskForAnyResult: the question of a handler whose result is of any type
+// may name a type, and the handler's callers get what it says.
+func TestAskForAnyResult(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.interrupt(t, lock.Key{Name: "orders/7", Event: "7"})
+	key := func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "orders/7", Event: "7"}, nil }
+	paid := func(context.Context, order) (string, bool, error) { return "paid", true, nil }
+	h := middleware.WithLock(key, func(context.Context, order) (any, error) { return "ran", nil },
+		f.options(middleware.Namespace(""), middleware.OnCompleted(middleware.Replay), middleware.OnInterrupted(middleware.AskFor(paid)))...)
+	for range 2 {
+		if got, err := h(t.Context(), order{}); got != "paid" || err != nil {
+			t.Errorf("got %v, error %v", got, err)
+		}
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	err := middleware.Unknown(errRecord)
@@ -294,6 +311,10 @@ func TestOnInterruptedIsRefused(t *testing.T) {
 		"another result": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, with(middleware.OnInterrupted(middleware.AskFor(answers)))...)
 		}, "return int"},
+		"a result of any kind": {func() {
+			anything := func(context.Context, order) (any, bool, error) { return "", true, nil }
+			middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "", nil }, with(middleware.OnInterrupted(middleware.AskFor(anything)))...)
+		}, "return string"},
 		"a policy of old": {func() { middleware.OnInterrupted(middleware.Policy(9))(nil) }, "neither Fail nor Skip"},
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.says) })

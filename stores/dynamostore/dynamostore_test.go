@@ -111,6 +111,49 @@ func TestConformanceWithoutOldItems(t *testing.T) {
 	locktest.Run(t, h)
 }
 
+// TestMuteServer: only the refusal of a claim shows that a server leaves out
+// the item, because there is no row otherwise. From then on no refusal without
+// an item says that there is no row, and one with an item says what it did.
+func TestMuteServer(t *testing.T) { // F56
+	t.Parallel()
+	f := newFixture(t)
+	now := time.Now().Truncate(time.Microsecond)
+	omits := func(omits bool) {
+		f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
+			if omits {
+				return fakedynamo.OmitItem
+			}
+			return fakedynamo.None
+		})
+	}
+	claim := func(name, token string) (driver.Row, bool) {
+		row, ok, err := f.store.Acquire(t.Context(), &driver.Claim{Name: name, Token: token, Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)})
+		expect.Must(t, err)
+		return row, ok
+	}
+	renew := func(when, name string, untold bool) {
+		t.Helper()
+		row, ok, err := f.store.Renew(t.Context(), &driver.Renewal{Name: name, Token: "late", Now: now, Until: now.Add(2 * time.Hour), DeleteAfter: now.Add(2 * time.Hour)})
+		if ok || err != nil || row.Untold != untold {
+			t.Errorf("a renewal %s: %+v, %v, %v; want untold: %v", when, row, ok, err, untold)
+		}
+	}
+	claim("n", "first")
+	omits(true)
+	renew("before a claim was refused", "n", false)
+	if row, ok := claim("n", "second"); ok || !row.Untold {
+		t.Errorf("a claim without an item: %+v, %v", row, ok)
+	}
+	renew("afterwards", "n", true)
+	if _, ok := claim("free", "third"); !ok {
+		t.Error("a free name is not granted")
+	}
+	renew("after a claim was granted", "n", true)
+	omits(false)
+	renew("with the item", "n", false)
+	renew("of a name without a row", "gone", true)
+}
+
 func TestRowIsReadable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -558,6 +558,7 @@ func TestTransactWrongUse(t *testing.T) {
 	}
 	together := expect.Value(b.locker(t, lock.Options{Namespace: "together"}).AcquireAll(t.Context(), order, lock.Key{Name: "another"}))(t)
 	elsewhere := dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.Region = "us-east-1" })
+	nowhere := dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.Region = "" })
 	before := b.Requests()
 	for name, c := range map[string]struct {
 		ctx    context.Context
@@ -575,6 +576,7 @@ func TestTransactWrongUse(t *testing.T) {
 		"a lock of several":    {together.Context(), b.client, transfer("a", "b", "1"), "was locked together with others"},
 		"a store without open": {broken, b.client, transfer("a", "b", "1"), "cannot be opened"},
 		"another Region":       {ctx, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
+		"no Region":            {ctx, nowhere, transfer("a", "b", "1"), `the client is for the Region ""`},
 		"Region, wrapped":      {behind, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
 		"an update of the row": {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("locks")}}, "on the row of the lock itself"},
 		"the row, by its ARN":  {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("arn:aws:dynamodb:eu-central-1:123456789012:table/locks")}}, "on the row of the lock itself"},
@@ -598,6 +600,72 @@ func TestTransactWrongUse(t *testing.T) {
 	if _, err := dynamostore.Transact(ctx, b.client, many(99)); err != nil {
 		t.Errorf("99 actions: %v", err)
 	}
+}
+
+// TestTransactBesideTheLock: an item with the key of the lock's row is the
+// caller's if it is in another table, and so are other rows of the lock table.
+func TestTransactBesideTheLock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ table, key string }{
+		"another table": {"my-locks", "/order/17"},
+		"another row":   {table, "/order/18"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, hundred)
+			expect.Must(t, dynamostore.EnsureTable(t.Context(), b.client, "my-locks"))
+			lk := b.acquire(t, b.locker(t, lock.Options{}))
+			in := transfer("a", "b", "30")
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
+				TableName: &c.table, Item: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: c.key}},
+			}})
+			if _, err := dynamostore.Transact(lk.Context(), b.client, in); err != nil {
+				t.Error(err)
+			}
+			b.wantBalances(t, "70", "130")
+			if b.Item(c.table, c.key) == nil {
+				t.Error("the item was not written")
+			}
+		})
+	}
+}
+
+// TestTransactBothRefused: while another request is at the lock's row, the
+// caller's condition fails. The caller hears of its own condition, and the
+// transaction is not repeated.
+func TestTransactBothRefused(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
+		t.Run(own, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, hundred)
+			lk := b.acquire(t, b.locker(t, lock.Options{}))
+			client := &cancels{codes: []string{"None", "ConditionalCheckFailed", own}}
+			_, err := dynamostore.Transact(lk.Context(), client, transfer("a", "b", "30"))
+			var canceled *types.TransactionCanceledException
+			if !errors.As(err, &canceled) || errors.As(err, new(*lock.StoreError)) || len(canceled.CancellationReasons) != 2 || client.requests != 1 {
+				t.Errorf("%v after %d requests, want the caller's reasons after 1", err, client.requests)
+			}
+			if lk.Context().Err() != nil {
+				t.Error("the lock has ended")
+			}
+		})
+	}
+}
+
+// cancels is a client that cancels every transaction for these reasons.
+type cancels struct {
+	codes    []string
+	requests int
+}
+
+func (c *cancels) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.requests++
+	canceled := &types.TransactionCanceledException{}
+	for i := range c.codes {
+		canceled.CancellationReasons = append(canceled.CancellationReasons, types.CancellationReason{Code: &c.codes[i]})
+	}
+	return nil, canceled
 }
 
 // TestTransactTwice: a lock that has ended completes no second transaction, and
