@@ -62,6 +62,7 @@ func (c *connection) checkSettings() {
 		judged.LogLevel = "" // which hides no metric
 	}
 	c.report(judged.Check())
+	c.checkSubscribers(judged.Timeout)
 }
 
 // report adds a warning for each finding of the rules.

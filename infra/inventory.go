@@ -14,6 +14,7 @@ type inventory struct {
 	asyncPermissions []asyncPermission
 	asyncConfigs     map[string]*asyncConfig
 	replicas         []replica
+	subscribers      []subscriber
 	async            map[string]map[string]*asyncInvocation // see asyncOf
 	retention        map[string]rules.Number                // of queues and streams in seconds, by path
 }

@@ -18,9 +18,6 @@ type replica struct {
 // noteReplica notes the custom resource that Table makes for
 // ReplicationRegions.
 func (v *survey) noteReplica(r awscdk.CfnResource) {
-	if *r.CfnResourceType() != "Custom::DynamoDBReplica" {
-		return
-	}
 	if properties := r.CfnProperties(); properties != nil {
 		name, _ := (*properties)["TableName"].(string)
 		v.replicas = append(v.replicas, replica{v.reference(r.Stack(), &name), rules.Replica{Name: *r.Node().Path()}})

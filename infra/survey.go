@@ -93,7 +93,12 @@ func (v *survey) Visit(node constructs.IConstruct) {
 		v.sourceKinds[v.note(r)] = rules.DynamoDBStream
 		v.noteGlobalTable(r)
 	case awscdk.CfnResource:
-		v.noteReplica(r)
+		switch *r.CfnResourceType() {
+		case "Custom::DynamoDBReplica":
+			v.noteReplica(r)
+		case "AWS::EventsV2::Subscriber":
+			v.noteSubscriber(r)
+		}
 	}
 }
 

@@ -165,6 +165,36 @@ func TestFunction(t *testing.T) {
 	}
 }
 
+func TestSubscriber(t *testing.T) {
+	t.Parallel()
+	good := rules.Subscriber{HasFailureDestination: true, Retries: rules.Known(185), EventAge: rules.Known(86400)}
+	with := func(change func(*rules.Subscriber)) rules.Subscriber {
+		s := good
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		subscriber rules.Subscriber
+		timeout    rules.Number
+		want       []string
+	}{
+		"good":                          {good, rules.Known(900), nil},
+		"the zero value":                {rules.Subscriber{}, rules.Known(30), []string{rules.FailureDestination}},
+		"one retry":                     {with(func(s *rules.Subscriber) { s.Retries = rules.Known(1) }), rules.Known(3), []string{rules.RetryAttempts}},
+		"two retries":                   {with(func(s *rules.Subscriber) { s.Retries = rules.Known(2) }), rules.Known(3), nil},
+		"the default age":               {with(func(s *rules.Subscriber) { s.EventAge = rules.Known(300) }), rules.Known(293), []string{rules.EventAge}},
+		"the default age is enough":     {with(func(s *rules.Subscriber) { s.EventAge = rules.Known(300) }), rules.Known(292), nil},
+		"the timeout is not known":      {with(func(s *rules.Subscriber) { s.EventAge, s.Waits = rules.Known(60), rules.Known(30) }), rules.Number{}, nil},
+		"waits as long as the function": {with(func(s *rules.Subscriber) { s.Waits = rules.Known(30) }), rules.Known(30), []string{rules.AsyncTimeout}},
+		"waits longer":                  {with(func(s *rules.Subscriber) { s.Waits = rules.Known(30) }), rules.Known(29), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ids(t, c.subscriber.Check(c.timeout), c.want...)
+		})
+	}
+}
+
 func TestReplica(t *testing.T) {
 	t.Parallel()
 	for strong, want := range map[bool]string{false: rules.Replication, true: rules.StrongGlobalTable} {
