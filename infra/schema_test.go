@@ -150,7 +150,7 @@ var schemas = map[string]struct {
 		"RetentionPeriodHours":       judged(rules.Retention),
 		"RecordDistributionStrategy": judged(rules.RecordDistribution), // by doctor: the CDK of go.mod lacks it
 		"DesiredShardLevelMetrics":   unjudged("counts only"),
-		"MaxRecordSizeInKiB":         unjudged("for senders"),
+		"MaxRecordSizeInKiB":         judged(rules.RecordSize), // as RecordDistributionStrategy
 		"Name":                       unjudged("for people"),
 		"ShardCount":                 unjudged("records of a partition key stay in order"),
 		"StreamEncryption":           unjudged("encrypts"),

@@ -47,6 +47,7 @@ type Mapping struct {
 	GoneDestination       string // the failure destination, if it does not exist
 	SharesGroup           bool   // Kafka in Queue mode
 	DistributesByItself   bool   // Kinesis with record distribution AUTO
+	RecordSize            Number // the most that Kinesis takes, in KiB
 }
 
 // fewest is the least number of retries with which an event can find its lock

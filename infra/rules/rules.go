@@ -49,6 +49,8 @@ const (
 	TumblingWindow = "tumblingWindow"
 	// RecordDistribution is a stream that ignores partition keys.
 	RecordDistribution = "recordDistribution"
+	// RecordSize is a stream whose records may not fit into an invocation.
+	RecordSize = "recordSize"
 	// ConsumptionMode is an event source mapping that shares a topic of Kafka with
 	// other consumers, record by record.
 	ConsumptionMode = "consumptionMode"

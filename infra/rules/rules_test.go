@@ -82,6 +82,8 @@ func TestMapping(t *testing.T) {
 		{"destination is gone", rules.Kinesis, func(m *rules.Mapping) { m.GoneDestination = "dead" }, []string{rules.FailureDestination}},
 		{"tumbling window", rules.Kinesis, func(m *rules.Mapping) { m.TumblingWindow = known(30) }, []string{rules.TumblingWindow}},
 		{"no tumbling window", rules.Kinesis, func(m *rules.Mapping) { m.TumblingWindow = known(0) }, nil},
+		{"large records", rules.Kinesis, func(m *rules.Mapping) { m.RecordSize = rules.Known(10 * 1024) }, []string{rules.RecordSize}},
+		{"records that fit", rules.Kinesis, func(m *rules.Mapping) { m.RecordSize = rules.Known(4608) }, nil},
 		{"AUTO", rules.Kinesis, func(m *rules.Mapping) { m.DistributesByItself = true }, []string{rules.RecordDistribution}},
 		{"unknown limit", rules.Kinesis, func(m *rules.Mapping) { m.Retries = rules.Number{} }, nil},
 		{"no partial answers of a stream", rules.Kinesis, func(m *rules.Mapping) { m.ReportsFailures = false }, []string{rules.PartialAnswer}},

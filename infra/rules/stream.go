@@ -80,8 +80,18 @@ func (m *Mapping) checkMeaning() []Finding {
 			"records need not have one, those of a key come in any order, and KinesisRecord locks a record without one for itself. "+
 			"Take Name and Event from the data, or acknowledge this warning if records do not depend on each other", m.Source, m.Kind)})
 	}
+	if m.RecordSize.Known && m.RecordSize.Value > largestRecord {
+		found = append(found, Finding{ID: RecordSize, Text: fmt.Sprintf("its source %s (%s) takes records of up to %g KiB, and Lambda invokes a function with up to 6 MB, of which base64 leaves %d KiB: "+
+			"a larger record reaches no handler, and may stop its shard. Lower MaxRecordSizeInKiB and keep large data in S3, or acknowledge this warning if no record is as large", m.Source, m.Kind, m.RecordSize.Value, largestRecord)})
+	}
 	return found
 }
+
+// largestRecord is about the largest record that fits into an invocation, in
+// KiB.
+// https://docs.aws.amazon.com/streams/latest/dev/large-records.html
+// https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
+const largestRecord = 6 * 1024 * 3 / 4
 
 // isLimit reports whether a limit is set.
 func isLimit(n Number) bool { return n.Known && n.Value >= 0 }

@@ -40,6 +40,7 @@ type cloud struct {
 	tables   map[string]string // of versions
 	whole    string            // resource policy
 	stream   kinesistypes.RecordDistributionStrategy
+	records  *int32 // how large they may be, in KiB
 	reserved *int32 // concurrency
 	denied   string
 }
@@ -129,7 +130,7 @@ func (c *cloud) DescribeStreamSummary(_ context.Context, in *kinesis.DescribeStr
 	if *in.StreamARN != stream {
 		return nil, &kinesistypes.InvalidArgumentException{}
 	}
-	return &kinesis.DescribeStreamSummaryOutput{StreamDescriptionSummary: &kinesistypes.StreamDescriptionSummary{RetentionPeriodHours: aws.Int32(48), RecordDistributionStrategy: c.stream}}, c.refusal("DescribeStreamSummary")
+	return &kinesis.DescribeStreamSummaryOutput{StreamDescriptionSummary: &kinesistypes.StreamDescriptionSummary{RetentionPeriodHours: aws.Int32(48), RecordDistributionStrategy: c.stream, MaxRecordSizeInKiB: c.records}}, c.refusal("DescribeStreamSummary")
 }
 
 func (c *cloud) reader() *deployed.Reader { return &deployed.Reader{Lambda: c, SQS: c, Kinesis: c} }

@@ -93,6 +93,9 @@ func (r *Reader) readStream(ctx context.Context, f *Function, m *rules.Mapping, 
 	if d.RetentionPeriodHours != nil {
 		m.Retention = rules.Known(float64(*d.RetentionPeriodHours) * 60 * 60)
 	}
+	if d.MaxRecordSizeInKiB != nil {
+		m.RecordSize = rules.Known(float64(*d.MaxRecordSizeInKiB))
+	}
 	m.DistributesByItself = d.RecordDistributionStrategy == kinesistypes.RecordDistributionStrategyAuto
 }
 

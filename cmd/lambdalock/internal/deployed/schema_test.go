@@ -118,7 +118,7 @@ var fields = map[reflect.Type]map[string]string{
 		"EncryptionType":             "encrypts",
 		"EnhancedMonitoring":         "counts only",
 		"KeyId":                      "encrypts",
-		"MaxRecordSizeInKiB":         "for senders",
+		"MaxRecordSizeInKiB":         read,
 		"OpenShardCount":             "see infra",
 		"StreamARN":                  "the one that was asked for",
 		"StreamCreationTimestamp":    "",
