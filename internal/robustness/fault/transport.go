@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -67,7 +66,16 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // SDK writes maps in random order. It tells the requests apart that a client
 // sends at the same time.
 func mixed(body []byte) string {
-	sorted := slices.Sorted(slices.Values(body))
+	var counts [256]int
+	for _, b := range body {
+		counts[b]++
+	}
+	sorted := make([]byte, 0, len(body))
+	for b, n := range counts {
+		for range n {
+			sorted = append(sorted, byte(b))
+		}
+	}
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(sorted)), 16)
 }
 
