@@ -3,16 +3,12 @@ package fakedynamo
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxExpressionBytes is the service's limit on the length of an expression.
 const maxExpressionBytes = 4096
-
-// token matches a word, a #placeholder, a :placeholder, an operator or any
-// other character. The evaluator refuses what does not belong in an expression.
-var token = regexp.MustCompile(`[A-Za-z]\w*|[#:]\w+|[<>]=|\S`)
 
 // end follows the last token. No token equals it.
 const end = "<EOF>"
@@ -44,13 +40,40 @@ func newEvaluator(in *input) *evaluator {
 // start begins an expression.
 func (e *evaluator) start(member, text string, it item) {
 	e.member, e.item, e.at, e.group = member, it, 0, span{}
-	e.tokens = append(token.FindAllString(text, -1), end)
+	e.tokens = append(tokensOf(text), end)
 	if len(text) > maxExpressionBytes {
 		e.fail("Expression size has exceeded the maximum allowed size; expression size: %d", len(text))
 	}
 	if len(e.tokens) == 1 {
 		e.fail("The expression can not be empty;")
 	}
+}
+
+// tokensOf returns the words, #placeholders, :placeholders, operators and other
+// characters of an expression. The evaluator refuses what does not belong in
+// one.
+func tokensOf(text string) []string {
+	var tokens []string
+	for text = skipSpace(text); text != ""; text = skipSpace(text) {
+		_, n := utf8.DecodeRuneInString(text)
+		switch c := text[0]; {
+		case c == '#', c == ':', isWord(c) && (c < '0' || c > '9') && c != '_':
+			for n < len(text) && isWord(text[n]) {
+				n++
+			}
+		case (c == '<' || c == '>') && strings.HasPrefix(text[1:], "="):
+			n = 2
+		}
+		tokens, text = append(tokens, text[:n]), text[n:]
+	}
+	return tokens
+}
+
+func skipSpace(text string) string { return strings.TrimLeft(text, " \t\n\f\r") }
+
+// isWord reports whether c may be in a word, which begins with a letter.
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
 // fail notes an error, unless there is one already, and skips the rest.
