@@ -16,7 +16,9 @@ func (c *Clock) WithDeadlineCause(parent context.Context, at time.Time, cause er
 	}
 	inner, cancel := context.WithCancelCause(parent)
 	ctx := &deadline{Context: inner, cancel: cancel, at: at, done: make(chan struct{}), then: map[*func()]struct{}{}}
-	context.AfterFunc(inner, func() { ctx.end(inner.Err(), nil) })
+	ctx.mu.Lock()
+	ctx.follow = context.AfterFunc(inner, func() { ctx.end(inner.Err(), nil) })
+	ctx.mu.Unlock()
 	expire := func() { ctx.end(context.DeadlineExceeded, cause) }
 	left := at.Sub(c.Now())
 	if left <= 0 {
@@ -34,6 +36,7 @@ func (c *Clock) WithDeadlineCause(parent context.Context, at time.Time, cause er
 type deadline struct {
 	context.Context // carries the values and the cause
 	cancel          context.CancelCauseFunc
+	follow          func() bool // stops what ends it with its parent
 	at              time.Time
 	done            chan struct{}
 
@@ -49,6 +52,7 @@ func (d *deadline) end(err, cause error) {
 		return
 	}
 	d.err = err
+	d.follow()
 	d.cancel(cause)
 	close(d.done)
 	then := d.then
