@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -18,6 +20,7 @@ import (
 // command that replays it.
 func Play(t *testing.T, c Config, history func(t *testing.T, seed uint64, note func(line string))) {
 	t.Helper()
+	collectSeldom()
 	command := c.replayCommand(t)
 	first, n := c.withDefaults().seeds(t)
 	for seed := first; seed < first+n; seed++ {
@@ -40,6 +43,10 @@ func Play(t *testing.T, c Config, history func(t *testing.T, seed uint64, note f
 		}
 	}
 }
+
+// collectSeldom lets garbage grow to a multiple of what a history needs, which
+// is little, before it is collected.
+var collectSeldom = sync.OnceFunc(func() { debug.SetGCPercent(800) })
 
 // seeds returns which histories to play.
 func (c Config) seeds(t *testing.T) (first, n uint64) {
