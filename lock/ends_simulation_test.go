@@ -193,7 +193,11 @@ func (sim *ends) process(random *rand.Rand) (onClock, context.Context, context.C
 	sim.processes++
 	c.Schedule(sim.turns, sim.processes, random.Uint64())
 	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
-	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))]}
+	name := fmt.Sprint("process ", sim.processes)
+	o := lock.Options{
+		Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))],
+		Holder: func(context.Context) string { return name },
+	}
 	l, err := lock.New(sim.overFaults(c, &recordingStore{}), &o)
 	if err != nil {
 		sim.t.Fatal(err)

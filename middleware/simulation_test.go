@@ -33,7 +33,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
 func simulatedOptions(store driver.Store, o *lock.Options) []middleware.Option {
 	options := []middleware.Option{
 		middleware.Store(store), middleware.Namespace(""), middleware.Observe(o.Observe),
-		middleware.Logger(o.Logger), engine(func(e *lock.Options) { e.RememberEvents = o.RememberEvents }),
+		middleware.Logger(o.Logger), engine(func(e *lock.Options) { e.RememberEvents, e.Holder = o.RememberEvents, o.Holder }),
 	}
 	switch o.Lease {
 	case lock.UntilDeadline():
@@ -66,7 +66,7 @@ func onceSimulated(store driver.Store, o *lock.Options, key lock.Key, handler fu
 		}
 		o.Observe(ctx, seen)
 	}
-	options := append(simulatedOptions(store, &observing), engine(func(e *lock.Options) { e.OnInterrupted, e.Holder = o.OnInterrupted, o.Holder }))
+	options := append(simulatedOptions(store, &observing), engine(func(e *lock.Options) { e.OnInterrupted = o.OnInterrupted }))
 	wrapped := middleware.WithLock(byItself, func(ctx context.Context, _ lock.Key) error { return handler(ctx) }, options...)
 	return func(ctx context.Context) error { return cmp.Or(wrapped(ctx, key), failed) }
 }

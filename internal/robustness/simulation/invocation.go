@@ -285,7 +285,7 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		return nil
 	}
 	for _, key := range keys {
-		handler = inv.p.sim.c.Wrap(&wire{inv.p.store, inv.p}, s.options(), key, handler)
+		handler = inv.p.sim.c.Wrap(&wire{inv.p.store, inv.p}, inv.p.options(s), key, handler)
 	}
 	err := handler(ctx)
 	switch {

@@ -173,9 +173,13 @@ type setup struct {
 	least time.Duration // HoldAtLeast
 }
 
-func (s setup) options() *lock.Options {
+// options are those of a Locker of the process. Its holder is that of the
+// history: the pid of the test would be a part of every request, and decide
+// which of two requests has the first turn.
+func (p *process) options(s setup) *lock.Options {
 	return &lock.Options{
-		Lease: s.lease, MaxWait: s.wait, HoldAtLeast: s.least, RememberEvents: eventsPerName,
+		Holder: func(context.Context) string { return p.name },
+		Lease:  s.lease, MaxWait: s.wait, HoldAtLeast: s.least, RememberEvents: eventsPerName,
 		Logger: slog.New(logger{}), Observe: observe,
 	}
 }
@@ -184,7 +188,7 @@ func (p *process) locker(s setup) *lock.Locker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lockers[s] == nil {
-		l, err := lock.New(&wire{p.store, p}, s.options())
+		l, err := lock.New(&wire{p.store, p}, p.options(s))
 		if err != nil {
 			panic(err)
 		}
