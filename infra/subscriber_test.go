@@ -19,7 +19,7 @@ func TestSubscriber(t *testing.T) {
 			for name, value := range others {
 				properties[name] = value
 			}
-			awscdk.NewCfnResource(stack, s("Subscriber"), &awscdk.CfnResourceProps{Type: s("AWS::EventsV2::Subscriber"), Properties: (*map[string]any)(&properties)})
+			awscdk.NewCfnResource(stack, s("Subscriber"), &awscdk.CfnResourceProps{Type: s("AWS::EventsV2::Subscriber"), Properties: &properties})
 		}
 	}
 	arn := func(fn awslambda.Function) *string { return fn.FunctionArn() }
@@ -33,11 +33,15 @@ func TestSubscriber(t *testing.T) {
 		"another function": {build: subscriber(other, waits, nil)},
 		"drops events":     {build: subscriber(arn, waits, nil), want: []string{"its subscriber Test/Subscriber of a Custom Event Bus has no OnFailureConfiguration"}},
 		"of an alias":      {build: subscriber(alias, waits, nil), want: []string{"has no OnFailureConfiguration"}},
-		"asynchronous": {build: subscriber(arn, object{"InvocationType": "EVENT"}, kept),
-			want: []string{"asynchronously (a Custom Event Bus) and has neither a dead-letter queue nor a failure destination"}},
+		"asynchronous": {
+			build: subscriber(arn, object{"InvocationType": "EVENT"}, kept),
+			want:  []string{"asynchronously (a Custom Event Bus) and has neither a dead-letter queue nor a failure destination"},
+		},
 		"waits less than the function": {fn: slow, build: subscriber(arn, waits, kept), want: []string{"waits for an answer for 30 s"}},
-		"no retries": {build: subscriber(arn, waits, object{"OnFailureConfiguration": kept["OnFailureConfiguration"], "RetryPolicy": object{"MaxRetryAttempts": 0}}),
-			want: []string{"has MaxRetryAttempts 0"}},
+		"no retries": {
+			build: subscriber(arn, waits, object{"OnFailureConfiguration": kept["OnFailureConfiguration"], "RetryPolicy": object{"MaxRetryAttempts": 0}}),
+			want:  []string{"has MaxRetryAttempts 0"},
+		},
 		"as the construct names its properties": {fn: slow, build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			awscdk.NewCfnResource(stack, s("Subscriber"), &awscdk.CfnResourceProps{Type: s("AWS::EventsV2::Subscriber"), Properties: &map[string]any{
 				"invokeConfiguration":    object{"targetArn": fn.FunctionArn(), "lambdaParameters": object{"invocationType": "REQUEST_RESPONSE", "invocationTimeoutSeconds": "10"}},

@@ -308,7 +308,8 @@ func TestDescribe(t *testing.T) {
 		Token: "t", Stamp: noon.Add(-time.Minute), Until: noon.Add(28 * time.Second), Fence: noon.Add(-time.Minute).UnixMicro(), Event: "e\x1b", Payload: "p", Holder: "f\nrequest",
 		Memory: driver.Memory{
 			Completed: []driver.CompletedEvent{
-				{Event: "e0", Until: noon.Add(-time.Hour), At: noon.Add(-2 * time.Hour)}, {Event: "e1", Payload: "p1", Until: noon},
+				{Event: "e0", Until: noon.Add(-time.Hour), At: noon.Add(-2 * time.Hour)},
+				{Event: "e1", Payload: "p1", Until: noon},
 				{Event: "e2", Until: noon.Add(time.Hour), At: noon.Add(-10 * time.Minute)},
 			},
 			HighestOrder: "05", Result: driver.Result{Event: "e1", Body: []byte("12345")},
