@@ -140,7 +140,7 @@ func (o *outage) client(id uint64) *client {
 	c.usual.Turns = o.turns
 	options := []middleware.Option{
 		middleware.Store(fault.NewStore(o.store, c, &o.late)), middleware.Namespace(namespace),
-		middleware.Logger(slog.New(slog.DiscardHandler)), middleware.Observe(c.observe),
+		middleware.Logger(slog.New(slog.DiscardHandler)), middleware.Observe(c.observe), heldBy(id),
 	}
 	switch random.IntN(4) {
 	case 0:

@@ -215,7 +215,7 @@ func (f *function[E, A]) start(inv *invocation) *process[E, A] {
 		e := f.w.newEnvironment()
 		options := append([]middleware.Option{
 			middleware.Store(e), middleware.Namespace(namespace), middleware.Observe(f.w.observe), middleware.Logger(slog.New(logs{f.w})),
-			emf.Metrics(&emf.Options{Output: output{e}}),
+			emf.Metrics(&emf.Options{Output: output{e}}), heldBy(e.id),
 		}, f.with...)
 		if f.w.managed { // as the middleware does there
 			options = append(options, middleware.Heartbeat(lock.DefaultLease))

@@ -63,6 +63,12 @@ var shapes = []struct {
 	}},
 }
 
+// heldBy makes the holder that of the history: the pid of the test would be a
+// part of every request, and decide which of two has the first turn.
+func heldBy(id any) middleware.Option {
+	return middleware.Holder(func(context.Context, string) string { return fmt.Sprint("environment ", id) })
+}
+
 func fixedLease(d time.Duration) middleware.Option {
 	return middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(d) })
 }
