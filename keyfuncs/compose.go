@@ -17,7 +17,8 @@ import (
 
 // Static locks one name for every event, for work that must not run twice at
 // once, and for handlers that take no event. It is a plain mutex: every event
-// is handled, also one that is delivered twice. For a scheduled job use
+// is handled, also one that is delivered twice, unless an envelope around it,
+// such as that of EachSQSBody, has an id. For a scheduled job use
 // [EventBridgeSchedule]. Where an Order type is needed, as in [All], write
 //
 //	ByField(func(Order) string { return "search-index" })

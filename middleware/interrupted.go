@@ -37,10 +37,9 @@ func (p Policy) forInterrupted() interruption {
 // Ask calls f to find out whether the interrupted run has had its effect, for
 // example whether there is a payment with the id of the order. f runs under the
 // lock. If it returns true, the event is completed, and answered as
-// [OnCompleted] says; over HTTP use [AskFor], or the caller gets status 409. If
-// it returns false, the handler runs. If it returns an error, the event fails
-// with that and f is asked again when it comes again. E is what the key
-// function takes.
+// [OnCompleted] says. If it returns false, the handler runs. If it returns an
+// error, the event fails with that and f is asked again when it comes again. E
+// is what the key function takes. For a handler with a result, use [AskFor].
 func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("Ask(nil): pass the function that finds out whether the work was done")
@@ -54,10 +53,10 @@ func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) Int
 	}}
 }
 
-// AskFor is [Ask] for handlers with a result: if done is true, the event is
-// completed with that result, which is stored and replayed as if the handler
-// had returned it, whatever [RememberFor] says of it. R is the handler's result
-// type.
+// AskFor is [Ask] for handlers with a result, except a stream: if done is true,
+// the event is completed with that result, which is stored and replayed as if
+// the handler had returned it, whatever [RememberFor] says of it. R is the
+// handler's result type.
 func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("AskFor(nil): pass the function that finds out whether the work was done")
@@ -124,6 +123,8 @@ func (c *config) checkInterrupted(sig signature) {
 	switch {
 	case c.engine.OnInterrupted != nil && c.failOpen:
 		refuse("FailOpen would run an event whose earlier run was interrupted, because only the lock table knows of it: leave FailOpen or OnInterrupted out")
+	case i.question != nil && i.gives == nil && sig.result != nil && !sig.streams():
+		refuse("Ask has no result for the handler %s to answer with, and over HTTP the client would get status 409: use AskFor", sig.t)
 	case i.gives != nil && sig.result == nil:
 		refuse("AskFor needs a handler with a result, but %s has none: use Ask", sig.t)
 	case i.gives != nil && !i.gives.AssignableTo(sig.result):

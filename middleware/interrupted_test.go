@@ -64,11 +64,8 @@ var doors = map[string]door{
 		return func(ctx context.Context) error { return h(ctx, order{ID: "7"}) }
 	},
 	"function of a pointer": func(run func(context.Context) error, ask func(string) (bool, error), opts []middleware.Option) func(context.Context) error {
-		h := middleware.WithLock(byOrder, func(ctx context.Context, _ *order) (int, error) { return 0, run(ctx) }, asksFor[order](ask, opts)...)
-		return func(ctx context.Context) error {
-			_, err := h(ctx, &order{ID: "7"})
-			return err
-		}
+		h := middleware.WithLock(byOrder, func(ctx context.Context, _ *order) error { return run(ctx) }, asksFor[order](ask, opts)...)
+		return func(ctx context.Context) error { return h(ctx, &order{ID: "7"}) }
 	},
 	"function of JSON": func(run func(context.Context) error, ask func(string) (bool, error), opts []middleware.Option) func(context.Context) error {
 		h := middleware.WithLock(byOrder, func(ctx context.Context, _ json.RawMessage) error { return run(ctx) }, asksFor[order](ask, opts)...)
@@ -192,7 +189,6 @@ func TestInterruptedOverHTTP(t *testing.T) { // F19
 	}{
 		"fail": {middleware.Fail, http.StatusInternalServerError, "outcome is unknown"},
 		"skip": {middleware.Skip, http.StatusConflict, "already completed"},
-		"done": {middleware.Ask(func(context.Context, events.APIGatewayV2HTTPRequest) (bool, error) { return true, nil }), http.StatusConflict, "already completed"},
 		"done, with the answer": {middleware.AskFor(func(context.Context, events.APIGatewayV2HTTPRequest) (response, bool, error) {
 			return response{StatusCode: http.StatusCreated, Body: "paid"}, true, nil
 		}), http.StatusCreated, "paid"},
@@ -308,6 +304,10 @@ func TestOnInterruptedIsRefused(t *testing.T) {
 		"other event":  {func() { middleware.WithLock(byOrder, h, with(middleware.OnInterrupted(middleware.Ask(asks)))...) }, "for int, but the key function takes middleware_test.order"},
 		"other record": {func() { middleware.EachSQSBody(byOrder, h, with(middleware.OnInterrupted(middleware.Ask(asks)))...) }, "for int"},
 		"no result":    {func() { middleware.WithLock(byOrder, h, with(middleware.OnInterrupted(middleware.AskFor(answers)))...) }, "use Ask"},
+		"no answer": {func() {
+			ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
+			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, with(middleware.OnInterrupted(ask))...)
+		}, "use AskFor"},
 		"another result": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, with(middleware.OnInterrupted(middleware.AskFor(answers)))...)
 		}, "return int"},

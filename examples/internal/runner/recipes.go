@@ -110,8 +110,8 @@ func offerStands(ctx context.Context, st *stage) {
 		memory, _ := completed["M"].(map[string]any)
 		for event, until := range memory {
 			number, _ := until.(map[string]any)
-			millis, err := strconv.ParseInt(fmt.Sprint(number["N"]), 10, 64)
-			if left := time.Until(time.UnixMilli(millis)).Round(time.Minute); err != nil || left > 15*time.Minute {
+			millis, err := strconv.ParseFloat(fmt.Sprint(number["N"]), 64) // what the decimals say does not matter
+			if left := time.Until(time.UnixMilli(int64(millis))).Round(time.Minute); err != nil || left > 15*time.Minute {
 				st.fail("the offer stands for %v, want 15m", left)
 			}
 			st.update(ctx, key, "SET completed = :past", &types.AttributeValueMemberM{
