@@ -227,7 +227,7 @@ func (a *acquisition) verdict() driver.Verdict {
 
 func (a *acquisition) heldError(cause error) *HeldError {
 	return &HeldError{
-		Key: a.key, Holder: a.row.Holder, Since: a.row.Stamp, Until: a.row.Until, Cause: cause,
+		Key: a.key, Holder: a.row.Holder, Since: a.row.Since(), Until: a.row.Until, Cause: cause,
 		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event, Cooldown: a.row.Cooling(),
 	}
 }

@@ -35,9 +35,8 @@ var (
 type HeldError struct {
 	Key    Key
 	Holder string // as the holder describes itself; empty if the store did not say
-	// Since is when the holder acquired the name, by its own clock. If another
-	// invocation gave up its claim later than that, Since is the time of that
-	// claim; if one was coalesced, up to Grace after that. Zero if unknown.
+	// Since is when the holder acquired the name, by its own clock or, on Redis,
+	// the server's. Zero if unknown.
 	Since time.Time
 	Until time.Time // when the lease ends if the holder dies; zero if unknown
 	// Duplicate reports whether the holder works on the same event. That event is
