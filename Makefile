@@ -135,7 +135,7 @@ servers: ## fetch the real servers into integration/.servers
 
 .PHONY: integration
 integration: $(if $(LAMBDALOCK_TABLE),,servers) ## run the tests on real servers, or (TABLE=name BUCKET=name) in an AWS account: docs/TESTING.md
-	cd integration && $(GO) test $(RACE) -short -parallel 4 -timeout 30m $(if $(LAMBDALOCK_TABLE),-skip '^TestSimulation$$',./...) # more than there are processors, because most wait
+	cd integration && $(GO) test $(RACE) -short -parallel 6 -timeout 30m $(if $(LAMBDALOCK_TABLE),-skip '^TestSimulation$$',./...) # more than there are processors, because most wait
 
 .PHONY: sam
 sam: ## check and build the SAM template (needs Python)

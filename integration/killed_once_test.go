@@ -121,6 +121,7 @@ func handleOnce(t task) error {
 // a file that the work writes, each event is written once. Other events and
 // mutexes without OnInterrupted take the names over.
 func TestNeverTwice(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for _, b := range backends {
 		kills := b.kills
 		if testing.Short() {

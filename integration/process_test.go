@@ -19,6 +19,7 @@ import (
 // the end of its lease, and not before (F19). BenchmarkTakeover measures how
 // soon after.
 func TestKilledHolder(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	inEach(t, func(t *testing.T, _ backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
@@ -50,6 +51,7 @@ func TestKilledHolder(t *testing.T) {
 // lease loses the lease, learns that, and does not change its successor's row
 // (F15, F20, F21).
 func TestStoppedHolder(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
@@ -87,6 +89,7 @@ func TestStoppedHolder(t *testing.T) {
 // ends before the lease does, and that the work cannot complete its event after
 // a takeover (F20, F21).
 func TestShortLease(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}

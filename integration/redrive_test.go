@@ -52,6 +52,7 @@ func deadLetters() int {
 // again. Then a function handles what was sent back: every message runs once,
 // and those of a group of a FIFO queue in their order.
 func TestRedrive(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	command := buildCommand(t)
 	for name, suffix := range map[string]string{"standard": "", "FIFO": ".fifo"} {
 		t.Run(name, func(t *testing.T) {
