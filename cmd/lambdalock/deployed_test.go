@@ -123,7 +123,7 @@ func TestFunctionFlag(t *testing.T) {
 		"doctor, no table":          {[]string{"doctor", "--function", "plain"}, 0, []string{"warning  place", "has no LOCK_TABLE_NAME", "by default in the namespace plain"}},
 		"doctor, a URL":             {[]string{"doctor", "--function", "odd"}, 1, []string{"error    place", "not set up rightly: place"}},
 		"doctor, denied":            {[]string{"doctor", "--function", "denied"}, 69, []string{"was denied"}},
-		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://other"}, 1, []string{"error  write  who named the table", "not set up rightly: write"}},
+		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://orders-lock"}, 1, []string{"error  write  who set the table's name", "Here there is orders-locks", "not set up rightly: write"}},
 		"doctor, nothing":           {[]string{"doctor"}, 64, []string{"no store"}},
 		"doctor, no answer":         {[]string{"doctor", "--store", "dynamodb://orders-locks?endpoint=http://127.0.0.1:1"}, 69, []string{"connection refused"}},
 	} {
@@ -132,6 +132,13 @@ func TestFunctionFlag(t *testing.T) {
 			commandtest.Run(t, env, c.args...).Expect(t, c.status, c.says...)
 		})
 	}
+	t.Run("doctor, the worst first", func(t *testing.T) {
+		t.Parallel()
+		_, first, _ := strings.Cut(commandtest.Run(t, env, "doctor", "--function", "thumbnails").Stdout, "\n")
+		if !strings.HasPrefix(first, "warning ") {
+			t.Errorf("the first line is %s", first)
+		}
+	})
 	t.Run("acknowledged, misspelt", func(t *testing.T) {
 		t.Parallel()
 		r := commandtest.Run(t, env, "doctor", "--function", "odd", "--acknowledge", "visibilitytimeout,place")

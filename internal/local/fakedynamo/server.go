@@ -95,6 +95,7 @@ var operations = map[string]func(*Server, *input) (any, error){
 	"BatchExecuteStatement": (*Server).batchExecuteStatement,
 	"CreateTable":           (*Server).createTable,
 	"DescribeTable":         (*Server).describeTable,
+	"ListTables":            (*Server).listTables,
 	"UpdateTimeToLive":      (*Server).updateTimeToLive,
 	"DescribeTimeToLive":    (*Server).describeTimeToLive,
 	"DescribeEndpoints":     (*Server).describeEndpoints,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,9 +55,14 @@ func TestTableOperationsWithSDK(t *testing.T) {
 	if err != nil || !strings.HasPrefix(*endpoints.Endpoints[0].Address, "127.0.0.1:") {
 		t.Errorf("DescribeEndpoints: %+v, %v", endpoints, err)
 	}
+	create.TableName = aws.String("fences")
+	expect.Value(client.CreateTable(ctx, create))(t)
+	if names := expect.Value(client.ListTables(ctx, &dynamodb.ListTablesInput{}))(t).TableNames; !slices.Equal(names, []string{"fences", "locks"}) {
+		t.Errorf("ListTables = %v", names)
+	}
 	var unknown smithy.APIError
-	if _, err := client.ListTables(ctx, &dynamodb.ListTablesInput{}); !errors.As(err, &unknown) || unknown.ErrorCode() != "UnknownOperationException" {
-		t.Errorf("ListTables: %v", err)
+	if _, err := client.ListBackups(ctx, &dynamodb.ListBackupsInput{}); !errors.As(err, &unknown) || unknown.ErrorCode() != "UnknownOperationException" {
+		t.Errorf("ListBackups: %v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 	forAccess   = "who gives you permissions"
 	forStore    = "the store's owner"
 	forFunction = "the function's owner"
-	forName     = "who named the table"
+	forName     = "who set the table's name"
 )
 
 // The checks that have no rule of package rules.

@@ -18,6 +18,9 @@ func Function(f *deployed.Function) []Line {
 	if f.Stopped {
 		found.warn(checkStopped, forFunction, "%sits reserved concurrency is 0, so it does not run, and asynchronous events are lost unless it has a dead-letter queue or failure destination: raise it, or delete it", subject)
 	}
+	for _, mapping := range f.Disabled {
+		found.warn(checkMapping, forFunction, "%sits event source mapping %s is disabled, so nothing is delivered: enable it", subject, mapping)
+	}
 	for _, finding := range f.Settings.Check() {
 		found.finding(finding, forFunction, subject)
 	}
@@ -25,9 +28,6 @@ func Function(f *deployed.Function) []Line {
 		for _, finding := range f.Mappings[i].Check(f.Settings.Timeout) {
 			found.finding(finding, forFunction, subject)
 		}
-	}
-	for _, mapping := range f.Disabled {
-		found.warn(checkMapping, forFunction, "%sits event source mapping %s is disabled, so nothing is delivered: enable it", subject, mapping)
 	}
 	for _, what := range f.Unseen {
 		found.ok(checkUnread, "%snot looked at is %s", subject, what)

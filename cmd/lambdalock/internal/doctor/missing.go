@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 )
 
 // missing reports whether there is no such table.
@@ -22,7 +24,7 @@ const (
 )
 
 // Similar adds to the line of a table that does not exist which tables have
-// similar names. Who may not list tables gets no more.
+// similar names, or why that cannot be said.
 func Similar(ctx context.Context, client dynamodb.ListTablesAPIClient, table string, found []Line) {
 	i := slices.IndexFunc(found, func(l Line) bool { return l.For == forName })
 	if i < 0 {
@@ -38,7 +40,8 @@ func Similar(ctx context.Context, client dynamodb.ListTablesAPIClient, table str
 		}
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			break
+			found[i].Text += ". Whether another table has a similar name cannot be said: " + console.Plain(err)
+			return
 		}
 		for _, name := range page.TableNames {
 			if alike(name, table) {

@@ -37,7 +37,7 @@ func TestSimilar(t *testing.T) {
 		"swapped":       {tables{"ordres-lock"}, ". Here there is ordres-lock"},
 		"a stage":       {tables{"prod-orders-lock", "Orders-Lock"}, ". Here there is prod-orders-lock, Orders-Lock"},
 		"nothing alike": {tables{"customers", "x", "invoices"}, ""},
-		"denied":        {nil, ""},
+		"denied":        {nil, ". Whether another table has a similar name cannot be said: denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

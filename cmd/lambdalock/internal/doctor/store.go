@@ -24,8 +24,8 @@ const (
 
 // Store checks a store with requests about a name of its own. It ends with the
 // first line that tells that the store keeps no locks, which is an error for
-// its owner, or for who named its table. The error is that of a store that does
-// not answer.
+// its owner, or for who set its table's name. The error is that of a store that
+// does not answer.
 func Store(ctx context.Context, store driver.Store, namespace string) ([]Line, error) {
 	var found lines
 	if c, ok := store.(driver.Checker); ok {

@@ -54,10 +54,17 @@ func (c *Doctor) Run(ctx context.Context) error {
 		return trouble(err)
 	}
 	found = c.acknowledge(found)
+	slices.SortStableFunc(found, worstFirst)
 	if err := c.print(os.Stdout, found); err != nil {
 		return err
 	}
 	return verdict(found)
+}
+
+// worstFirst compares lines by their levels.
+func worstFirst(a, b doctor.Line) int {
+	levels := []doctor.Level{doctor.Error, doctor.Warning, doctor.OK}
+	return slices.Index(levels, a.Level) - slices.Index(levels, b.Level)
 }
 
 // acknowledge leaves out the warnings that are acknowledged, and says which
