@@ -95,7 +95,11 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "Released %s. The next claim gets it.\n", inspect.Safe(row.Name))
+	text := "Released " + inspect.Safe(row.Name) + ". The next claim gets it."
+	if row.Event != "" && !row.Cooling() {
+		text += " Nothing delivers its event by itself."
+	}
+	_, err = fmt.Fprintln(out, text)
 	return err
 }
 

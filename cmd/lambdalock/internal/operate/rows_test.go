@@ -47,7 +47,7 @@ func TestRelease(t *testing.T) {
 		says      string // what is printed, or the error
 		owner     string // afterwards
 	}{
-		"yes":            {lease: time.Hour, says: "Released orders/a."},
+		"yes":            {lease: time.Hour, says: "Released orders/a. The next claim gets it. Nothing delivers its event by itself."},
 		"fence is named": {lease: time.Hour, says: "checks the fence"},
 		"order":          {lease: time.Hour, order: "05", says: "Released orders/a."},
 		"long memory":    {lease: time.Hour, remember: 4 * 24 * time.Hour, says: "Released orders/a."},
