@@ -28,7 +28,11 @@ func TestExplainSaysWhoseFunctions(t *testing.T) {
 	t.Parallel()
 	const own = "For a key function of your own, give what it returns: lambdalock explain --name NAME --event EVENT"
 	message := file(t, "message.json", `{"Records":[{"messageId":"m","eventSourceARN":"arn:aws:sqs:eu-west-1:1:q","eventSource":"aws:sqs","body":"{}"}]}`)
-	command(t, nil, "explain", message).Expect(t, 0, "SQSMessage", own)
+	explained := command(t, nil, "explain", message)
+	explained.Expect(t, 0, "SQSMessage", own)
+	if before, _, _ := strings.Cut(explained.Stdout, own); strings.Contains(before, "SQSMessage") {
+		t.Errorf("the hint is not first: %s", explained)
+	}
 	for _, args := range [][]string{{s3Event(t, "cat.png")}, {"--name", "k"}} {
 		if r := command(t, nil, append([]string{"explain"}, args...)...); strings.Contains(r.Stdout, own) {
 			t.Errorf("%q: %s", args, r)

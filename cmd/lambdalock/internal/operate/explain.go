@@ -137,6 +137,9 @@ func (c *Explain) judge(ctx context.Context, e *explain.Event, now time.Time) er
 func explained(name string, e *explain.Event) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s is %s.\n", inspect.Safe(name), e.Kind)
+	if e.MayCarry() { // first, because what follows may be about other locks
+		text.WriteString("These are the keys of package keyfuncs. For a key function of your own, give what it returns: lambdalock explain --name NAME --event EVENT\n")
+	}
 	for _, r := range e.Records {
 		if r.Where != "" {
 			fmt.Fprintf(&text, "\n%s\n", inspect.Safe(r.Where))
@@ -149,9 +152,6 @@ func explained(name string, e *explain.Event) string {
 				fmt.Fprintf(&text, "\n  %s\n    refuses it: %s\n", refused.Function, inspect.Safe(refused.Reason))
 			}
 		}
-	}
-	if e.MayCarry() {
-		text.WriteString("\nThese are functions of package keyfuncs. For a key function of your own, give what it returns: lambdalock explain --name NAME --event EVENT\n")
 	}
 	return text.String()
 }
