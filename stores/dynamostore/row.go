@@ -98,17 +98,18 @@ const seconds = 8
 func completedValue(events []driver.CompletedEvent) types.AttributeValue {
 	m := make(values, len(events))
 	for i, c := range events {
-		n := placed(c.Until, i)
-		if before := c.Until.Unix() - c.At.Unix(); before > 0 && before < 1e8 {
-			n.Value += fmt.Sprintf("%0*d", seconds, before)
-		}
-		m[c.Event] = n
+		m[c.Event] = placed(c.Until, i, c.At)
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-func placed(until time.Time, place int) *types.AttributeValueMemberN {
-	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", until.UnixMilli(), places, place)}
+// placed returns the number of an event. The zero at is not known.
+func placed(until time.Time, place int, at time.Time) types.AttributeValue {
+	before := until.Unix() - at.Unix()
+	if before <= 0 || before >= 1e8 {
+		return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", until.UnixMilli(), places, place)}
+	}
+	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d%0*d", until.UnixMilli(), places, place, seconds, before)}
 }
 
 // completedAt returns when an event was completed, as the decimals of its time
@@ -148,7 +149,7 @@ func payloadsValue(events []driver.CompletedEvent) types.AttributeValue {
 func interruptedValue(events []driver.InterruptedEvent) types.AttributeValue {
 	m := make(values, len(events))
 	for i, e := range events {
-		entry := values{"holder": text(e.Holder), "since": text(timestamp(e.Since)), "until": placed(e.Until, i)}
+		entry := values{"holder": text(e.Holder), "since": text(timestamp(e.Since)), "until": placed(e.Until, i, time.Time{})}
 		if e.Payload != "" {
 			entry["payload"] = text(e.Payload)
 		}

@@ -63,17 +63,17 @@ func (c *Complete) complete(ctx context.Context, store driver.Store, out io.Writ
 			return nil, err
 		}
 		until := c.until(e, now)
-		skipped := fmt.Sprintf("eliveries of %s are skipped until %s", inspect.Safe(c.Event), inspect.Moment(until, now))
+		skipped := fmt.Sprintf("Deliveries of %s are skipped until %s.\n", inspect.Safe(c.Event), inspect.Moment(until, now))
 		question := "Was the work of " + inspect.Safe(c.Event) + " done?"
 		if c.Skip {
 			question = "Skip " + inspect.Safe(c.Event) + " from now on?"
 		}
 		return &decision{
 			command:  "complete",
-			shown:    line(e, now) + "\nD" + skipped + ".\nIf its work was not done, nothing does it any more.\n" + relying(&row.Row),
+			shown:    line(e, now) + "\n" + skipped + "If its work was not done, nothing does it any more.\n" + relying(&row.Row),
 			question: question,
 			change:   func(m driver.Memory) (*driver.Memory, error) { return c.with(m, e, until) },
-			done:     "Completed. D" + skipped + ".\n",
+			done:     "Completed. " + skipped,
 		}, nil
 	})
 }
@@ -117,7 +117,7 @@ func (c *Complete) find(row *driver.NamedRow, now time.Time) (*driver.Interrupte
 	}
 	switch {
 	case inspect.StateOf(&row.Row, now) == inspect.Expired && slices.Contains(spellings(c.Event), row.Event):
-		return &driver.InterruptedEvent{Event: row.Event, Payload: row.Payload, Holder: row.Holder, Since: row.Stamp}, nil
+		return &driver.InterruptedEvent{Event: row.Event, Payload: row.Payload, Holder: row.Holder, Since: row.Since()}, nil
 	case c.Skip:
 		all := spellings(c.Event)
 		return &driver.InterruptedEvent{Event: all[len(all)-1]}, nil

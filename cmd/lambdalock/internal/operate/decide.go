@@ -24,20 +24,12 @@ type decision struct {
 // decide finds a row that nobody holds, shows what would become of it, asks,
 // and does it.
 func decide(ctx context.Context, store driver.Store, namespace, key string, out io.Writer, ask asker, of func(*driver.NamedRow, time.Time) (*decision, error)) error {
-	inspector, err := inspect.Inspector(store)
-	if err != nil {
-		return err
-	}
-	row, err := findToChange(ctx, inspector, namespace, key)
+	_, row, err := findToChange(ctx, store, namespace, key)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	r := inspect.Describe(row.Name, &row.Row, now)
-	switch r.State {
-	case inspect.Newer:
-		return no("a newer version of lambdalock wrote the row %s: use that version to change it", inspect.Safe(row.Name))
-	case inspect.Held:
+	if r := inspect.Describe(row.Name, &row.Row, now); r.State == inspect.Held {
 		return heldBy(row.Name, r.Holder, r.Until, now)
 	}
 	d, err := of(&row, now)

@@ -54,20 +54,13 @@ func (c *Release) Run(ctx context.Context) error {
 type asker func(ctx context.Context, question string) error
 
 func release(ctx context.Context, store driver.Store, namespace, key string, out io.Writer, ask asker) error {
-	inspector, err := inspect.Inspector(store)
-	if err != nil {
-		return err
-	}
-	row, err := findToChange(ctx, inspector, namespace, key)
+	inspector, row, err := findToChange(ctx, store, namespace, key)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
 	r := inspect.Describe(row.Name, &row.Row, now)
-	switch r.State {
-	case inspect.Newer:
-		return no("a newer version of lambdalock wrote the row %s: use that version to release it", inspect.Safe(row.Name))
-	case inspect.Free:
+	if r.State == inspect.Free {
 		return notHeld(ctx, inspector, row, now)
 	}
 	if err := r.Text(out, now); err != nil {
@@ -146,12 +139,21 @@ func settle(ctx context.Context, store driver.Store, s *driver.Settlement) (ok, 
 
 // findToChange is inspect.Find for a command that changes the row. A name that
 // the namespace lacks may be the whole one of a row elsewhere, by accident.
-func findToChange(ctx context.Context, store driver.Inspector, namespace, key string) (driver.NamedRow, error) {
-	row, err := inspect.Find(ctx, store, namespace, key)
-	if err == nil && !strings.HasPrefix(row.Name, prefix(namespace)) {
-		return row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
+func findToChange(ctx context.Context, store driver.Store, namespace, key string) (driver.Inspector, driver.NamedRow, error) {
+	inspector, err := inspect.Inspector(store)
+	if err != nil {
+		return nil, driver.NamedRow{}, err
 	}
-	return row, err
+	row, err := inspect.Find(ctx, inspector, namespace, key)
+	switch {
+	case err != nil:
+		return nil, row, err
+	case !strings.HasPrefix(row.Name, prefix(namespace)):
+		return nil, row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
+	case row.Newer:
+		return nil, row, no("a newer version of lambdalock wrote the row %s: use that version to change it", inspect.Safe(row.Name))
+	}
+	return inspector, row, nil
 }
 
 // notHeld returns the error for a name without a holder, which names the slots
