@@ -520,3 +520,21 @@ func TestFenceInLatest(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestHeldSince: a holder has had the name since it acquired it, also if others
+// were coalesced with it meanwhile, which moves the stamp of the row.
+func TestHeldSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l, began := f.locker(lock.Options{}), time.Now()
+		h := hold(t, l, "1")
+		time.Sleep(10 * time.Second)
+		mustCoalesce(t, l, "2")
+		_, err := l.Acquire(t.Context(), event("3"))
+		if held := (*lock.HeldError)(nil); !errors.As(err, &held) || held.Since.Sub(began).Abs() > time.Second {
+			t.Errorf("%v, of %+v", err, f.row())
+		}
+		h.again(t)
+		expect.Must(t, h.ends(nil))
+	})
+}

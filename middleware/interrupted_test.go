@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -216,6 +217,14 @@ func TestInterruptedOverHTTP(t *testing.T) { // F19
 			})
 		})
 	}
+}
+
+// TestAskBeforeAStream: no answer can be stored for a stream, so Ask is right.
+func TestAskBeforeAStream(t *testing.T) {
+	t.Parallel()
+	h := func(context.Context, order) (io.Reader, error) { return strings.NewReader("ran"), nil }
+	ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
+	middleware.WithLock(byOrder, h, newFixture().options(middleware.OnInterrupted(ask))...) // it does not panic
 }
 
 // TestInterruptedRecordFailsForGood: a message whose earlier run was

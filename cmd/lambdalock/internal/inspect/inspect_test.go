@@ -23,6 +23,16 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// TestNoOtherMeaning: what Safe does not print is only itself.
+func TestNoOtherMeaning(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`"a"`, `"a b"`, "`a\n`", `'a'`, `"\x61\n"`} {
+		if got := inspect.Meanings(text); len(got) != 1 || got[0] != text {
+			t.Errorf("%s is taken as %q", text, got)
+		}
+	}
+}
+
 func TestSafe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
@@ -42,6 +52,9 @@ func TestSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := inspect.Safe(c.text); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if got := inspect.Meanings(c.want); got[len(got)-1] != c.text {
+				t.Errorf("%s is taken as %q", c.want, got)
 			}
 		})
 	}

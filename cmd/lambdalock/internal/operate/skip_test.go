@@ -105,3 +105,14 @@ func TestCompleteSaysWhatReliesOnIt(t *testing.T) {
 		t.Errorf("of two coalesced events: %q", got)
 	}
 }
+
+// TestDeadHoldersSince: what others asked of the holder moved the stamp.
+func TestDeadHoldersSince(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	row := &driver.NamedRow{Name: "a", Row: driver.Row{Token: "t", Event: "e1", Holder: "f", Fence: now.Add(-time.Hour).UnixMicro(), Stamp: now.Add(-time.Minute), Until: now.Add(-time.Second)}}
+	e := expect.Value((&Complete{Event: "e1"}).find(row, now))(t)
+	if since := now.Sub(e.Since).Round(time.Second); since != time.Hour {
+		t.Errorf("since %v", since)
+	}
+}
