@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,8 +162,11 @@ var changesFrom = map[string]changes{
 
 // handlesChanges does what a change says, and notes those that ran.
 func handlesChanges(ran *[]string) func(context.Context, itemChange) error {
+	var mu sync.Mutex // changes of different names run at once
 	return func(ctx context.Context, c itemChange) error {
+		mu.Lock()
 		*ran = append(*ran, c.event)
+		mu.Unlock()
 		switch c.does {
 		case "fails":
 			return errors.New("failed")
