@@ -80,8 +80,10 @@ func TestDistantQuorum(t *testing.T) { // F42
 			synctest.Test(t, func(t *testing.T) {
 				t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // what is under way arrives
 				var clients []redis.Scripter
+				var servers []*redisstore.Store // made before their clients are used
 				for _, d := range roundTrips {
-					clients = append(clients, distant(t, redistest.NewMachine(t), d))
+					c := distant(t, redistest.NewMachine(t), d)
+					clients, servers = append(clients, c), append(servers, redistest.Must(redisstore.New(c)))
 				}
 				q := redistest.Must(redisquorum.New(clients...))
 				locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
@@ -102,7 +104,7 @@ func TestDistantQuorum(t *testing.T) { // F42
 					if d == time.Hour {
 						continue
 					}
-					row, err := redistest.Must(redisstore.New(clients[i])).Read(t.Context(), "m")
+					row, err := servers[i].Read(t.Context(), "m")
 					if err != nil || row.Token == "" {
 						t.Errorf("server %d has %+v, error %v, want the row", i, row, err)
 					}
