@@ -27,6 +27,8 @@ type hold struct {
 	// answered is whether OnInterrupted has let the work run, so that earlier runs
 	// count no more.
 	answered bool
+	// asking is whether OnInterrupted is deciding, so that no work has begun.
+	asking bool
 
 	reading sync.Mutex
 	read    time.Time // the last reading of the clock; guarded by reading

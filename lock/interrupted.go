@@ -49,6 +49,9 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	}
 	i := asked.interrupted()
 	asked.observeNow(OutcomeInterrupted, i)
+	for _, one := range l.each() {
+		one.asking = true
+	}
 	c, err := decide(l.Context(), i)
 	switch {
 	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted): // of another lock, and not to be taken for an answer about this one
@@ -69,7 +72,7 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	}
 	ended = true
 	for _, one := range l.each() {
-		one.answered = true
+		one.asking, one.answered = false, true
 	}
 	return l, nil
 }

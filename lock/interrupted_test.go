@@ -519,6 +519,30 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 	}
 }
 
+// TestNoCooldownWithoutWork: an event that OnInterrupted completes keeps no
+// other event from the name, because no work has begun.
+func TestNoCooldownWithoutWork(t *testing.T) { // F19
+	t.Parallel()
+	for _, keys := range [][]lock.Key{{event("e1")}, {event("e1"), {Name: "z", Event: "e1"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			o := lock.Options{OnInterrupted: lock.SkipInterrupted, Lease: lock.FixedLease(10 * time.Second), HoldAtLeast: time.Hour}
+			_ = expect.Value(f.locker(o).AcquireAll(t.Context(), keys...))(t)
+			time.Sleep(11 * time.Second)
+			if _, err := f.locker(o).AcquireAll(t.Context(), keys...); !isCompleted(err) {
+				t.Fatal(err)
+			}
+			if row := f.row(); row.Cooling() {
+				t.Errorf("%d keys: the row of an event that was skipped: %+v", len(keys), row)
+			}
+			expect.OK(t, expect.Value(f.locker(o).Acquire(t.Context(), event("e2")))(t).Release())
+			if row := f.row(); !row.Cooling() {
+				t.Errorf("%d keys: the row after work: %+v", len(keys), row)
+			}
+		})
+	}
+}
+
 // TestInterruptHoldsAtLeast: the cooldown follows work of which nobody knows
 // the end, too. The event is kept as long as an outer lock remembers.
 func TestInterruptHoldsAtLeast(t *testing.T) { // F19

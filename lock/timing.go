@@ -120,10 +120,14 @@ func (h *hold) settleUntil(now time.Time, completes bool) time.Time {
 	return until
 }
 
-// coolDown makes s keep the name held until Options.HoldAtLeast have passed.
-// The wall clock may have been set meanwhile, and the monotonic one have stood
-// still: what passed by both has passed.
+// coolDown makes s keep the name held until Options.HoldAtLeast have passed,
+// unless OnInterrupted has ended the lock before the work began. The wall clock
+// may have been set meanwhile, and the monotonic one have stood still: what
+// passed by both has passed.
 func (h *hold) coolDown(s *driver.Settlement) {
+	if h.asking {
+		return
+	}
 	began := h.clock.Now()
 	wall := began.Round(0)
 	passed := max(min(began.Sub(h.decided), wall.Sub(h.decided.Round(0))), 0)
