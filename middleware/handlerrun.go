@@ -54,9 +54,35 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 	for _, k := range keys.each() {
 		w.ofTenant(ctx, k)
 	}
+	keys.question = w.asksFor(x, keys)
 	run, instead := w.enter(ctx, keys, err)
 	run.exchange = x
 	return run, instead
+}
+
+// asksFor returns the question of keys, whose answer is kept only where the
+// result of the handler would be.
+func (w *wrapper) asksFor(x exchange, keys keySet) question {
+	ask := keys.question
+	if ask == nil || x == nil {
+		return ask
+	}
+	return func(ctx context.Context) (*lock.Completion, error) {
+		c, err := ask(ctx)
+		if c == nil || c.Result == nil {
+			return c, err
+		}
+		run := handlerRun{w: w, ctx: ctx, key: keys.Key}
+		v := x.judge(c.Result)
+		kept := run.keeps(v)
+		if kept && v.withheld != nil {
+			run.reportDropped(v.withheld)
+		}
+		if !kept || v.withheld != nil {
+			c.Result = nil
+		}
+		return c, err
+	}
 }
 
 // release is deferred, so that the lock is released after a panic or
@@ -131,8 +157,12 @@ func (r *handlerRun) judge(result any, doc []byte) (completes, kept bool, withhe
 	if v.fits && r.w.completedIf != nil {
 		completes = r.w.completedIf(result)
 	}
-	kept = r.key.Event != "" && (v.kept && !r.w.completed.chosen || r.w.completed.action == replay)
-	return completes, kept, v.withheld
+	return completes, r.keeps(v), v.withheld
+}
+
+// keeps reports whether a result is kept for Replay if it completes the event.
+func (r *handlerRun) keeps(v verdict) bool {
+	return r.key.Event != "" && (v.kept && !r.w.completed.chosen || r.w.completed.action == replay)
 }
 
 // reportDropped reports that Replay has no result to return.

@@ -144,6 +144,9 @@ func (c *config) use(h overHTTP) {
 	if h.gateway == eventkind.NoGateway {
 		return
 	}
+	if i := c.interrupted; i.question != nil && i.gives == nil && i.answers == rawType {
+		refuse("Ask has no result for the lambda.Handler to answer with, and over HTTP the client would get status 409: use AskFor")
+	}
 	if c.engine.CompleteWithin == 0 {
 		c.engine.CompleteWithin = 5 * time.Second
 	}

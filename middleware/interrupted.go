@@ -16,8 +16,9 @@ type InterruptedPolicy interface {
 // interruption is what an InterruptedPolicy makes the wrapper do.
 type interruption struct {
 	decide   func(context.Context, *lock.InterruptedError) (*lock.Completion, error) // nil: the handler runs
-	question any                                                                     // a func(context.Context, E) (*lock.Completion, error); nil: nothing is asked
+	question any                                                                     // a func(context.Context, E) (result any, done bool, err error); nil: nothing is asked
 	gives    reflect.Type                                                            // the result of the question; nil: none
+	answers  reflect.Type                                                            // the handler's result; nil: none
 }
 
 // Run is the [InterruptedPolicy] that runs the handler again.
@@ -44,38 +45,26 @@ func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) Int
 	if f == nil {
 		refuse("Ask(nil): pass the function that finds out whether the work was done")
 	}
-	return askPolicy[E]{ask: func(ctx context.Context, event E) (*lock.Completion, error) {
+	return askPolicy[E]{ask: func(ctx context.Context, event E) (any, bool, error) {
 		done, err := f(ctx, event)
-		if err != nil || !done {
-			return nil, err
-		}
-		return &lock.Completion{}, nil
+		return nil, done, err
 	}}
 }
 
 // AskFor is [Ask] for handlers with a result, except a stream: if done is true,
 // the event is completed with that result, which is stored and replayed as if
 // the handler had returned it, whatever [RememberFor] says of it. R is the
-// handler's result type.
+// handler's result type; for a lambda.Handler, it is encoded as JSON unless it
+// is bytes.
 func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("AskFor(nil): pass the function that finds out whether the work was done")
 	}
-	return askPolicy[E]{gives: reflect.TypeFor[R](), ask: func(ctx context.Context, event E) (*lock.Completion, error) {
-		result, done, err := f(ctx, event)
-		if err != nil || !done {
-			return nil, err
-		}
-		doc, err := marshal(result)
-		if err != nil {
-			return nil, err
-		}
-		return &lock.Completion{Result: doc}, nil
-	}}
+	return askPolicy[E]{gives: reflect.TypeFor[R](), ask: func(ctx context.Context, event E) (any, bool, error) { return f(ctx, event) }}
 }
 
 type askPolicy[E any] struct {
-	ask   func(context.Context, E) (*lock.Completion, error)
+	ask   func(context.Context, E) (any, bool, error)
 	gives reflect.Type
 }
 
@@ -107,22 +96,45 @@ func questionOf[E any](c *config) func(E) question {
 	if c.interrupted.question == nil {
 		return func(E) question { return nil }
 	}
-	ask, ok := c.interrupted.question.(func(context.Context, E) (*lock.Completion, error))
+	ask, ok := c.interrupted.question.(func(context.Context, E) (any, bool, error))
 	if !ok {
 		refuse("Ask was given a function for %s, but the key function takes %s: let both take that", reflect.TypeOf(c.interrupted.question).In(1), reflect.TypeFor[E]())
 	}
 	return func(event E) question {
-		return func(ctx context.Context) (*lock.Completion, error) { return ask(ctx, event) }
+		return func(ctx context.Context) (*lock.Completion, error) {
+			result, done, err := ask(ctx, event)
+			if err != nil || !done {
+				return nil, err
+			}
+			return c.interrupted.completion(result)
+		}
 	}
+}
+
+// completion returns the completion with that answer to the question. It is
+// encoded as the handler's result would be: a []byte that stands for a
+// json.RawMessage is JSON already.
+func (i *interruption) completion(result any) (*lock.Completion, error) {
+	if i.gives == nil {
+		return &lock.Completion{}, nil
+	}
+	if v := reflect.ValueOf(result); v.IsValid() && v.Type().AssignableTo(i.answers) {
+		result = v.Convert(i.answers).Interface()
+	}
+	doc, err := marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return &lock.Completion{Result: doc}, nil
 }
 
 // checkInterrupted panics if OnInterrupted does not fit the handler, or another
 // option.
 func (c *config) checkInterrupted(sig signature) {
+	c.refuseUnknown()
+	c.interrupted.answers = sig.result
 	i := c.interrupted
 	switch {
-	case c.engine.OnInterrupted != nil && c.failOpen:
-		refuse("FailOpen would run an event whose earlier run was interrupted, because only the lock table knows of it: leave FailOpen or OnInterrupted out")
 	case i.question != nil && i.gives == nil && sig.result != nil && !sig.streams():
 		refuse("Ask has no result for the handler %s to answer with, and over HTTP the client would get status 409: use AskFor", sig.t)
 	case i.gives != nil && sig.result == nil:
@@ -134,6 +146,21 @@ func (c *config) checkInterrupted(sig signature) {
 	}
 }
 
+// checkRawInterrupted is checkInterrupted for a lambda.Handler, whose result is
+// whatever it says it is.
+func (c *config) checkRawInterrupted() {
+	c.refuseUnknown()
+	c.interrupted.answers = rawType
+}
+
+// refuseUnknown panics if an event may run of which nobody can tell whether it
+// was interrupted.
+func (c *config) refuseUnknown() {
+	if c.engine.OnInterrupted != nil && c.failOpen {
+		refuse("FailOpen would run an event whose earlier run was interrupted, because only the lock table knows of it: leave FailOpen or OnInterrupted out")
+	}
+}
+
 // UnknownError says that it is not known whether the handler has had its
 // effect. AWS Lambda reports it as errorType "UnknownError".
 type UnknownError struct {
@@ -142,9 +169,9 @@ type UnknownError struct {
 
 // Unknown returns err as an [*UnknownError], for a handler that cannot tell
 // whether it has had its effect: for example because the request to the bank
-// was sent, and no answer came. With [OnInterrupted], the event then counts as
-// interrupted; otherwise it fails like any other. If err is nil, Unknown
-// returns nil.
+// was sent, and no answer came. The body of a streamed response may fail with
+// it, too. With [OnInterrupted], the event then counts as interrupted;
+// otherwise it fails like any other. If err is nil, Unknown returns nil.
 func Unknown(err error) error {
 	if err == nil {
 		return nil

@@ -301,6 +301,14 @@ func TestOnInterruptedIsRefused(t *testing.T) {
 			ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
 			middleware.WithLock(byOrder, h, with(middleware.OnInterrupted(ask), middleware.FailOpen())...)
 		}, "FailOpen"},
+		"FailOpen, around a lambda.Handler": {func() {
+			middleware.WithLock[order, lambda.Handler](byOrder, rawRun(nil), with(skip, middleware.FailOpen())...)
+		}, "FailOpen"},
+		"no answer of a lambda.Handler": {func() {
+			ask := middleware.Ask(func(context.Context, events.ALBTargetGroupRequest) (bool, error) { return true, nil })
+			key := func(context.Context, events.ALBTargetGroupRequest) (lock.Key, error) { return lock.Key{}, nil }
+			middleware.WithLock[events.ALBTargetGroupRequest, lambda.Handler](key, rawRun(nil), with(middleware.OnInterrupted(ask))...)
+		}, "use AskFor"},
 		"Latest":     {func() { middleware.Latest(byOrder, h, with(skip)...) }, "OnInterrupted"},
 		"OnlyLatest": {func() { middleware.EachSQSBody(byOrder, h, with(skip, middleware.OnlyLatest())...) }, "OnInterrupted"},
 		"WithLimit":  {func() { middleware.WithLimit(func(order) string { return "" }, 2, h, with(skip)...) }, "WithLimit"},

@@ -59,6 +59,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		s.checkRawHandler(h, declared)
 		refuseStreamed(s.held.response)
 		s.refuseLossy(event)
+		s.checkRawInterrupted()
 		s.use(httpOf(event, rawType))
 		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
 	}
