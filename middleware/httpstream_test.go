@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"reflect"
 	"strings"
@@ -223,5 +224,35 @@ func now[R any](t *testing.T) func(*fixture) (int, string) {
 			t.Error(err)
 		}
 		return r.status, r.body
+	}
+}
+
+// TestStreamOfUnknownEnd: a body that fails with Unknown makes the event
+// interrupted, as an error of the handler does, and one that breaks off fails.
+func TestStreamOfUnknownEnd(t *testing.T) { // F19
+	t.Parallel()
+	for name, c := range map[string]struct {
+		breaks error
+		ran    int
+	}{
+		"unknown": {middleware.Unknown(errors.New("no answer of the bank")), 1},
+		"failed":  {errors.New("boom"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			ran := 0
+			h := middleware.WithLock(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) {
+				ran++
+				return urlResponse(io.MultiReader(strings.NewReader("x"), iotest.ErrReader(c.breaks))), nil
+			}, f.options(middleware.OnInterrupted(middleware.Fail))...)
+			for range 2 {
+				r := expect.Value(h(t.Context(), order{ID: "7"}))(t)
+				_, _ = io.ReadAll(r.Body)
+			}
+			if ran != c.ran {
+				t.Errorf("ran %d times, want %d", ran, c.ran)
+			}
+		})
 	}
 }

@@ -94,13 +94,16 @@ func (s *stream) Close() error {
 }
 
 // end completes the event if the body was read to its end, and releases the
-// lock.
+// lock. A body may fail with Unknown, like a handler.
 func (s *stream) end(err error) {
 	s.once.Do(func() {
 		defer s.measured()
 		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
 		// Like the runtime, which reports any other error, also one that wraps io.EOF.
-		if err == io.EOF && s.completes {
+		switch {
+		case errors.Is(err, lock.ErrUnknown):
+			_ = s.run.lock.Interrupt() // package lock has reported the error
+		case err == io.EOF && s.completes:
 			_ = s.run.lock.CompleteWith(lock.Completion{Result: s.stored()}) // package lock has reported the error
 		}
 	})
