@@ -40,6 +40,13 @@ func TestAssistantsPage(t *testing.T) {
 		main = replace(t, main, `(?m)^type response = .*`, "type response = "+row[1])
 		add(row[2], main, replace(t, test, `(?m)^\tcount := .*\n`, "\t"+count))
 	}
+	webhook := regexp.MustCompile("`(keyfuncs\\.HTTPBody\\[record\\].*)`").FindStringSubmatch(apis)
+	if webhook == nil {
+		t.Fatal("the page has no key function for a webhook")
+	}
+	main := strings.ReplaceAll(http, "keyfuncs.IdempotencyKey[record]", webhook[1])
+	files["docs/assistants/webhook_test.go"] = "package assistants\n\nimport _ \"github.com/lambdalock/lambdalock/docs/assistants/webhook\"\n"
+	files["docs/assistants/webhook/main.go"] = replace(t, main, `(?m)^package main$`, "package webhook")
 	if len(samples) < 15 {
 		t.Fatalf("the tables have %d rows", len(samples))
 	}

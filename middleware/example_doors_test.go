@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -131,4 +132,32 @@ func ExamplePermanent() {
 	// Output:
 	// to a person: a no such customer
 	// 0 <nil>
+}
+
+// A webhook: the id of the event is in the body, and the signature is new in
+// each delivery. It is checked around the wrapper, so that what has a wrong one
+// is not remembered.
+func ExampleWithLock_webhook() {
+	type request = events.APIGatewayV2HTTPRequest
+	type response = events.APIGatewayV2HTTPResponse
+	byID := keyfuncs.HTTPBody[request](keyfuncs.Once(keyfuncs.ByField(func(e struct{ ID string }) string { return e.ID })))
+	wrapped := middleware.WithLock(byID, func(_ context.Context, r request) (response, error) {
+		fmt.Println("handle", r.Body)
+		return response{StatusCode: 204}, nil
+	}, middleware.Store(memstore.New()), middleware.Remember(4*24*time.Hour))
+	verified := func(ctx context.Context, r request) (response, error) {
+		if !strings.HasPrefix(r.Headers["stripe-signature"], "valid") {
+			return response{StatusCode: 401}, nil
+		}
+		return wrapped(ctx, r)
+	}
+	for _, signature := range []string{"forged", "valid, first", "valid, second"} {
+		r, err := verified(context.Background(), request{Body: `{"id": "evt_1"}`, Headers: map[string]string{"stripe-signature": signature}})
+		fmt.Println(r.StatusCode, err)
+	}
+	// Output:
+	// 401 <nil>
+	// handle {"id": "evt_1"}
+	// 204 <nil>
+	// 204 <nil>
 }
