@@ -22,12 +22,8 @@ import (
 // docs/GUIDE.md#who-asks lists both for each gateway. No Event, no Order.
 //
 // Package middleware compares Caller for a key that has an Event and no
-// Payload. To compare a payload of your own as well, write
-//
-//	PayloadFrom(key, Join(byAmount, Caller))
-//
-// The error is a [*lock.NoKeyError] if a token has no sub, and if the event
-// comes from another source.
+// Payload. PayloadFrom(key, Join(byAmount, Caller)) compares a payload of your
+// own as well. The error is a [*lock.NoKeyError] if a token has no sub.
 func Caller[E any](ctx context.Context, e E) (lock.Key, error) { return callerOf(ctx, e, anyCookie) }
 
 // callerOf is [Caller] with those cookies that count.

@@ -19,9 +19,9 @@ import (
 // once, and for handlers that take no event. It is a plain mutex: every event
 // is handled, also one that is delivered twice, unless an envelope around it,
 // such as that of EachSQSBody, has an id. For a scheduled job use
-// [EventBridgeSchedule]. Where an Order type is needed, as in [All], write
+// [EventBridgeSchedule]. Where a Func[E] is needed, as in [All], write
 //
-//	ByField(func(Order) string { return "search-index" })
+//	ByField(func(E) string { return "search-index" })
 func Static(name string) Func[any] {
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }

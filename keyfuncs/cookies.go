@@ -11,14 +11,11 @@ import (
 
 // SessionCookie is [Caller] for a browser: of the cookies, only those with
 // these names count, because others, such as those of analytics, change by
-// themselves between two tries.
-//
-//	HeaderKey("Idempotency-Key", SessionCookie[events.APIGatewayV2HTTPRequest]("session"))
-//
-// Name every cookie by which your code knows the caller. A cookie counts if its
-// name begins with one of names, whatever the case and after a prefix such as
-// __Host-. SessionCookie panics without names, if one cannot be that of a
-// cookie, and if E has no HTTP request.
+// themselves between two tries. It is for [HeaderKey]. Name every cookie by
+// which your code knows the caller: one counts if its name begins with one of
+// names, whatever the case and after a prefix such as __Host-. SessionCookie
+// panics without names, if one cannot be that of a cookie, and if E has no HTTP
+// request.
 func SessionCookie[E any](names ...string) Func[E] {
 	if len(names) == 0 {
 		panic("lambdalock: keyfuncs.SessionCookie(): name the cookies by which your code knows the caller")

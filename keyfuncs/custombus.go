@@ -36,8 +36,7 @@ func CustomBusEvent(ctx context.Context, e awsevents.CustomBusEvent) (lock.Key, 
 // Name is the group, Event the id that EventBridge assigned. The subscriber
 // needs the transformer WITH_METADATA. No Order, so that an event which is
 // redriven after later ones of its group is handled; a completed one is
-// recognised among the last RememberEvents of its group. See
-// docs/SOURCES.md#custom-event-buses.
+// recognised among the last of its group, see RememberEvents of [lock.Options].
 func CustomBusGroup(_ context.Context, e awsevents.CustomBusEvent) (lock.Key, error) {
 	// No Order: the sequence number is the position on the bus, but an event does
 	// not show that it comes in that order. The subscriber may be unordered, the

@@ -96,3 +96,67 @@ func ExamplePayloadFrom() {
 	fmt.Println(k.Payload, err)
 	// Output: 100 <nil>
 }
+
+// paid is a request of a client that sends a cookie of its session and another
+// one that changes.
+func paid(analytics string) events.APIGatewayV2HTTPRequest {
+	e := events.APIGatewayV2HTTPRequest{
+		Version: "2.0",
+		RawPath: "/payments",
+		Headers: map[string]string{"idempotency-key": "8e03978e", "x-github-delivery": "72d3162e", "authorization": "Bearer 1"},
+		Cookies: []string{"session=1", "_ga=" + analytics},
+
+		RequestContext: events.APIGatewayV2HTTPRequestContext{APIID: "a1b2c3", Stage: "$default"},
+	}
+	e.RequestContext.HTTP.Method = "POST"
+	return e
+}
+
+// Another header, which names the event of a webhook.
+func ExampleHeaderKey() {
+	key := keyfuncs.HeaderKey("X-GitHub-Delivery", keyfuncs.Caller[events.APIGatewayV2HTTPRequest])
+	show(key(context.Background(), paid("1")))
+	// Output: name "http/a1b2c3/$default/nobody/72d3162e", event "72d3162e", order "", error <nil>
+}
+
+// A caller that code around the wrapped handler has found out.
+func ExampleHeaderKey_caller() {
+	type user struct{}
+	byUser := func(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (lock.Key, error) {
+		name, _ := ctx.Value(user{}).(string) // empty: an error
+		return lock.Key{Name: name}, nil
+	}
+	key := keyfuncs.HeaderKey("Idempotency-Key", byUser)
+	show(key(context.WithValue(context.Background(), user{}, "jane"), paid("1")))
+	// Output: name "http/a1b2c3/$default/jane/8e03978e", event "8e03978e", order "", error <nil>
+}
+
+// sameCaller reports whether two requests that differ in a cookie of analytics
+// have the same payload.
+func sameCaller(key keyfuncs.Func[events.APIGatewayV2HTTPRequest]) bool {
+	first, _ := key(context.Background(), paid("1"))
+	again, _ := key(context.Background(), paid("2"))
+	return first.Payload == again.Payload
+}
+
+// The gateway authenticated nobody, so every cookie may say who it is.
+func ExampleCaller() {
+	k, err := keyfuncs.Caller(context.Background(), paid("1"))
+	fmt.Println(k.Name, err, sameCaller(keyfuncs.Caller[events.APIGatewayV2HTTPRequest]))
+	// Output: nobody <nil> false
+}
+
+func ExampleSessionCookie() {
+	fmt.Println(sameCaller(keyfuncs.SessionCookie[events.APIGatewayV2HTTPRequest]("session")))
+	// Output: true
+}
+
+// Everybody who has the key gets the answer.
+func ExampleAnonymous() {
+	key := keyfuncs.HeaderKey("Idempotency-Key", keyfuncs.Anonymous[events.APIGatewayV2HTTPRequest])
+	show(key(context.Background(), paid("1")))
+	fmt.Println(sameCaller(key))
+	// Output:
+	// name "http/a1b2c3/$default/anonymous/8e03978e", event "8e03978e", order "", error <nil>
+	// true
+}

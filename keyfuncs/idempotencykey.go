@@ -13,39 +13,30 @@ import (
 )
 
 // IdempotencyKey handles each Idempotency-Key of an HTTP API once. Event is the
-// value of that header, which the client makes up for a request and sends again
-// with its retries. Name is the API, the stage, the [Caller] and that value.
-// Payload is a fingerprint of the request and of the caller's credentials:
-// another request with the same key, or a stranger's, gets a
-// [*lock.PayloadMismatchError], status 422. See docs/GUIDE.md#http. No Order.
+// value of that header, which the client sends again with its retries. Name is
+// the API, the stage, the [Caller] and that value. Payload is a fingerprint of
+// the request and of the caller's credentials: another request with the same
+// key, or a stranger's, gets a [*lock.PayloadMismatchError], status 422. See
+// docs/GUIDE.md#http. No Order.
 //
 // E is events.APIGatewayProxyRequest, APIGatewayV2HTTPRequest,
 // APIGatewayWebsocketProxyRequest, ALBTargetGroupRequest or
-// LambdaFunctionURLRequest; or a type that is defined as one, points to one or
-// embeds one. With any other, every event is refused.
+// LambdaFunctionURLRequest, or is defined as, points to or embeds one. Events
+// of any other type are refused.
 //
-// The error is a [*lock.NoKeyError] if the header is missing or empty, has
-// several different values, is longer than 255 bytes or contains control
-// characters, if a token has no sub, if the body is not base64 although the
-// event says so, and if the event comes from another source. Client is set for
-// what is wrong with the header, and Missing if it is absent; see [Optional].
+// The error is a [*lock.NoKeyError]. Client is set in it if the header is
+// missing or empty, has several values, more than 255 bytes or control
+// characters, and Missing if it is absent; see [Optional].
 func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
 	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey(ctx, anyCookie) })
 }
 
 // HeaderKey is [IdempotencyKey] for another header, or for a caller that only
 // your own code knows: Name and Payload of caller take the place of [Caller].
-// For example, if code around the wrapped handler has put the user into the
-// context:
-//
-//	HeaderKey("Idempotency-Key", func(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (lock.Key, error) {
-//		return lock.Key{Name: userOf(ctx)}, nil
-//	})
-//
-// Return only an authenticated name, or [Anonymous]: anybody can write a name
-// into a token that is not checked. An empty Name is an error. HeaderKey panics
-// if header cannot be the name of one, if caller is nil, and if E has no HTTP
-// request.
+// Let it name only whom code around the wrapped handler has authenticated, or
+// be [Anonymous]: anybody can write a name into a token that is not checked.
+// An empty Name is an error. HeaderKey panics if header cannot be the name of
+// one, if caller is nil, and if E has no HTTP request.
 func HeaderKey[E any](header string, caller Func[E]) Func[E] {
 	notNil("HeaderKey", caller)
 	if header == "" || strings.ContainsFunc(header, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {

@@ -30,16 +30,16 @@
 // Constructors combine. SQSBody(SNSBody(S3Object)) takes one message of a queue
 // that receives S3 notifications through a topic, and
 // Single[events.SQSEvent](SQSMessage) takes the event of a queue with a batch
-// size of 1. docs/SOURCES.md of this module has a row for every source: what to
-// write, which key it gives, the page of AWS that says so, and how often and in
-// what order the source delivers.
+// size of 1. What to write for every source, and how often and in what order it
+// delivers, is in docs/SOURCES.md; all of docs is at
+// https://github.com/lambdalock/lambdalock/tree/main/docs.
 //
 // Package jmespath takes keys from JSON of any shape, and package awsevents has
 // the event types that aws-lambda-go lacks.
 //
 // Every key function is deterministic, does not panic on any event, and gives
 // different things different keys. Names and events may be of any length,
-// because the engine hashes what a store cannot hold.
+// because package lock hashes what a store cannot hold.
 //
 // Errors are a [*lock.NoKeyError] that names the field at fault, [ErrIgnore] or
 // [ErrNoLock].

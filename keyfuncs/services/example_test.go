@@ -1,4 +1,4 @@
-package keyfuncs_test
+package services_test
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
@@ -18,11 +17,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-func ExampleSESRecord() {
-	var r events.SimpleEmailRecord
-	r.SES.Mail.MessageID, r.SES.Receipt.Recipients = "d6iitobk75", []string{"orders@example.com"}
-	show(keyfuncs.SESRecord(context.Background(), r))
-	// Output: name "ses/d6iitobk75/fFTy8KUsZINkDEfmDTlnblH2gHasD2241fltvIySVx0", event "d6iitobk75", order "", error <nil>
+func show(k lock.Key, err error) {
+	fmt.Printf("name %q, event %q, order %q, error %v\n", k.Name, k.Event, k.Order, err)
 }
 
 func ExampleCloudFormation() {
@@ -35,15 +31,6 @@ func ExampleCloudFormation() {
 func ExampleCodePipelineJob() {
 	show(services.CodePipelineJob(context.Background(), events.CodePipelineJobEvent{CodePipelineJob: events.CodePipelineJob{ID: "c0d76431"}}))
 	// Output: name "codepipeline/c0d76431", event "c0d76431", order "", error <nil>
-}
-
-func ExampleCodeCommitRecord() {
-	key := keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord)
-	show(key(context.Background(), events.CodeCommitEvent{Records: []events.CodeCommitRecord{{
-		EventSourceARN: "arn:aws:codecommit:eu-central-1:123456789012:shop", EventID: "31ade2c7", EventPartNumber: 1,
-		EventTime: events.CodeCommitEventTime(time.UnixMilli(1795249183000)),
-	}}}))
-	// Output: name "codecommit/arn:aws:codecommit:eu-central-1:123456789012:shop/31ade2c7%2F1%2F1795249183000", event "31ade2c7/1/1795249183000", order "", error <nil>
 }
 
 func ExampleConfigRule() {
@@ -73,22 +60,6 @@ func ExampleS3BatchTask() {
 		InvocationID: "YXNkbGZq", Job: events.S3BatchJobV2{ID: "f3cc4f60"}, Tasks: []events.S3BatchJobTaskV2{{TaskID: "dGFza2lk"}},
 	}))
 	// Output: name "s3batch/f3cc4f60/dGFza2lk", event "YXNkbGZq", order "", error <nil>
-}
-
-func ExampleDocumentDBRecord() {
-	var e awsevents.DocumentDBEvent
-	err := json.Unmarshal([]byte(`{
-		"eventSource": "aws:docdb",
-		"eventSourceArn": "arn:aws:rds:eu-central-1:123456789012:cluster:shop",
-		"events": [{"event": {
-			"_id": {"_data": "0163eeb6e7"}, "operationType": "insert", "ns": {"db": "shop", "coll": "orders"}, "documentKey": {"_id": 1017}
-		}}]
-	}`), &e)
-	if err != nil {
-		fmt.Println(err)
-	}
-	show(keyfuncs.DocumentDBRecord(context.Background(), e.Events[0]))
-	// Output: name "documentdb/arn:aws:rds:eu-central-1:123456789012:cluster:shop/shop/orders/%7B%22_id%22:1017%7D", event "0163eeb6e7", order "", error <nil>
 }
 
 // The task has "Payload": {"order.$": "$.order", "context.$": "$$"} among its
@@ -167,4 +138,14 @@ func ExampleCloudWatchLogs() {
 	})
 	fmt.Println(k.Name, err)
 	// Output: cloudwatchlogs/orders/s/O5GNOFy9dUYjTuz3CwaV_0kKSv1I2uR0yb3xXYdY53A <nil>
+}
+
+// What failed for good in another function, from the queue that is its
+// destination.
+func ExampleInvocationRecord() {
+	key := keyfuncs.SQSBody(services.InvocationRecord)
+	show(key(context.Background(), events.SQSMessage{MessageId: "059f36b4", Body: `{"requestContext": {
+		"requestId": "e4b46cbf", "functionArn": "arn:aws:lambda:eu-central-1:123456789012:function:orders", "condition": "RetriesExhausted"
+	}}`}))
+	// Output: name "invocation/arn:aws:lambda:eu-central-1:123456789012:function:orders/e4b46cbf", event "e4b46cbf/RetriesExhausted", order "", error <nil>
 }
