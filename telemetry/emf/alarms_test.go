@@ -102,7 +102,7 @@ func (o stdout) Write(p []byte) (int, error) {
 	}
 	for name, values := range parse(o.t, string(p)) {
 		for _, v := range values {
-			o.add(point{metricName(emf.Namespace, name, "service="+line.Service), time.UnixMilli(line.AWS.Timestamp), v})
+			o.add(point{metricName("lambdalock", name, "service="+line.Service), time.UnixMilli(line.AWS.Timestamp), v})
 		}
 	}
 	return len(p), nil

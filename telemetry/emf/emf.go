@@ -50,7 +50,8 @@
 // ERROR or FATAL, Lambda drops lines without a level: then a line says that it
 // has this one, in the properties level and timestamp.
 //
-// [OldestHeld] writes another one, about all locks of a store.
+// [OldestHeld] writes another one, about all locks of a store. Alarms on both
+// are in https://github.com/lambdalock/lambdalock/blob/main/infra/README.md#the-alarms.
 //
 // Sources:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
@@ -73,8 +74,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// Namespace is the CloudWatch namespace of the metrics.
-const Namespace = "lambdalock"
+// namespace is the CloudWatch namespace of the metrics.
+const namespace = "lambdalock"
 
 // Options changes what [Metrics] writes. The zero value and a nil pointer mean
 // the defaults.
@@ -93,8 +94,9 @@ type Options struct {
 	Output io.Writer
 }
 
-// Metrics returns the option that writes a line for each invocation. See
-// [middleware.Metrics] for wrappers inside each other.
+// Metrics returns the option that writes a line for each invocation. The
+// outcomes of a wrapper inside another one are in the outer one's line, so give
+// it to both: the inner one writes a line only where it is alone.
 func Metrics(o *Options) middleware.Option { return middleware.Metrics(newWriter(o).write) }
 
 type writer struct {

@@ -114,7 +114,7 @@ func (l *line) encode() []byte {
 	b := make([]byte, 0, len(l.metrics)+len(l.values)+len(l.properties)+256)
 	b = append(b, `{"_aws":{"Timestamp":`...)
 	b = strconv.AppendInt(b, l.at.UnixMilli(), 10)
-	b = append(b, `,"CloudWatchMetrics":[{"Namespace":"`+Namespace+`","Dimensions":[["service"]],"Metrics":[`...)
+	b = append(b, `,"CloudWatchMetrics":[{"Namespace":"`+namespace+`","Dimensions":[["service"]],"Metrics":[`...)
 	b = append(b, l.metrics[:len(l.metrics)-1]...)
 	b = append(b, `]}]},"service":`...)
 	b = append(b, quoted(l.service)...)
