@@ -1,7 +1,32 @@
 // Package dynamostore keeps locks in an Amazon DynamoDB table: one UpdateItem
-// to acquire and one to release, no reads, and no permission but
-// dynamodb:UpdateItem. [Transact] completes an event in one transaction with
-// the handler's own writes, so that they happen exactly once.
+// to acquire and one to release, and no reads. [Transact] completes an event in
+// one transaction with the handler's own writes, so that they happen exactly
+// once.
+//
+// Package middleware uses the table in LOCK_TABLE_NAME by default. Outside
+// Lambda, or with a table or a client of your own, write
+//
+//	store, err := dynamostore.Open(ctx, "locks") // or dynamostore.New(client, "locks")
+//
+// and pass the store to lock.New or middleware.Store. The table has the
+// partition key lock (String), no sort key, and TTL on deleteAfter. Templates
+// that create it are in
+// https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#dynamodb.
+//
+// # Permissions
+//
+//	{
+//	  "Version": "2012-10-17",
+//	  "Statement": [
+//	    {"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": "ARN of the table", "Condition": {
+//	      "ForAllValues:StringLike": {"dynamodb:LeadingKeys": "NAMESPACE/*"}, "Null": {"dynamodb:LeadingKeys": "false"}
+//	    }}
+//	  ]
+//	}
+//
+// The condition limits a function to the rows of its namespace. Read needs
+// dynamodb:GetItem too, and Rows dynamodb:Scan: both are for people with a
+// tool, such as the command lambdalock.
 //
 // # The row
 //
@@ -27,13 +52,13 @@
 //	highestOrder S     with orders   highest completed order
 //	resultBody   B     with Replay   result of resultEvent
 //	resultEvent  S     with Replay
-//	line         N     with waiters  the last place in line that a waiter was given: only paces them, see [driver.Line]
+//	line         N     with waiters  the last place in line that a waiter was given: only paces them, see driver.Line
 //	served       N     with waiters  the place of the last owner that had one
 //	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
 //	rowFormat    N     never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
 // Times that are compared are strings of fixed width (RFC 3339), which sort
-// like times and are readable. Numbers would save 18 bytes each.
+// like times and are readable.
 //
 // The completed events are a map, because the condition looks up one of them by
 // its name. They are forgotten in the order of completion, and neither a map
@@ -59,11 +84,6 @@
 //	and (completed.<event> absent or completed.<event> < :millis)   P5: the event is not completed
 //	and (highestOrder absent or highestOrder < :order)              the event is not stale
 //
-// An acquire asks for the row as it was before (ALL_OLD). The new owner knows
-// what it wrote, and a holder in the old row has died, because a release
-// removes the holder. So it knows whom it took over from, and the answer is
-// short.
-//
 // A dead holder with interruptedFor refuses the claim. A second request then
 // has ownerToken = :dead and heldUntil < :now in place of that clause, and sets
 // interrupted to what it was with the event of that holder. It needs the item
@@ -84,16 +104,10 @@
 //
 // # Transactions
 //
-// A completion can be part of a transaction with the work's own writes; see
-// [Transact]. It is the same update under the same condition, so a transaction
-// is applied only while the token owns the row, and removes the token. That
-// makes it safe to repeat: of all its attempts and late copies at most one is
-// applied (F3, F5, F21).
-//
-// # Looking at rows
-//
-// Read and Rows are for people with a tool, such as the command lambdalock.
-// They need dynamodb:GetItem and dynamodb:Scan, which a function does not need.
+// The completion in the transaction of [Transact] is the same update under the
+// same condition. So it is applied only while the token owns the row, and
+// removes the token: of all attempts and late copies at most one is applied
+// (F3, F5, F21).
 //
 // # Facts relied on
 //

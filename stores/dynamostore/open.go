@@ -14,7 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// TableVariable is the environment variable that names the table.
+// TableVariable is the environment variable that names the table of [Open] and,
+// by default, of package middleware.
 const TableVariable = "LOCK_TABLE_NAME"
 
 // credentialsTimeout bounds the search for credentials outside Lambda, where

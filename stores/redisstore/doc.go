@@ -6,7 +6,8 @@
 //
 // # Client
 //
-//	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: "…:6379"}))
+//	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: "…:6379", DialerRetries: 1}))
+//	lambda.Start(middleware.WithLock(key, handle, middleware.Store(store)))
 //
 // A Store uses the connections of a *redis.Client, but its own settings:
 // ContextTimeoutEnabled, so that a hung connection does not use up the
@@ -76,7 +77,7 @@
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent
 //	resultEvent  with Replay
-//	line         with waiters  the last place in line that a waiter was given: only paces them, see [driver.Line]
+//	line         with waiters  the last place in line that a waiter was given: only paces them, see driver.Line
 //	served       with waiters  the place of the last owner that had one
 //	deleteAfter  always        until when the row is kept, by the owner's clock
 //	memoryStamp  in a quorum   stamp of the claim that completed last, so that the newest memory is known
