@@ -49,7 +49,9 @@
 //
 // Every other failure keeps the visibility timeout of the queue: that of a
 // handler, of a store that throttles or does not answer, and of messages that
-// were not begun. There a pause is what the handler or the store needs.
+// were not begun. There a pause is what the handler or the store needs. A
+// handler that knows how long, such as from a Retry-After, sets the timeout of
+// its message itself, which middleware.RecordFromContext returns, and fails.
 //
 // # Permanent failures
 //

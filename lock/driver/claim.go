@@ -11,8 +11,11 @@ type Claim struct {
 	// Empty without an Event, or if the caller gave none. It does not decide
 	// whether the claim is granted.
 	Payload string
-	Token   string // new for every acquisition; the same in all its requests
-	// Holder describes the claimant to a person: function, request, log stream.
+	// Token is new for every acquisition and the same in all its requests: 26
+	// letters and digits.
+	Token string
+	// Holder describes the claimant to a person: function, request, log stream. At
+	// most 512 bytes of UTF-8.
 	Holder string
 	// Now is the claimant's wall clock, read before the request was sent.
 	Now time.Time

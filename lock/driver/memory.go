@@ -6,8 +6,8 @@ import (
 )
 
 // Memory is what a name remembers of its completed and its interrupted events.
-// Package lock decides what that is; stores keep it unchanged, except that
-// [Row.Take] adds the event of a dead owner.
+// Package lock decides what that is, at most about 350 KB; stores keep it
+// unchanged, except that [Row.Take] adds the event of a dead owner.
 type Memory struct {
 	Completed    []CompletedEvent // in the order of completion
 	HighestOrder string           // of all completed events; empty if none had one
@@ -29,8 +29,8 @@ func (m *Memory) Has(event string, now time.Time) bool {
 const keepRow = 24 * time.Hour
 
 // KeepUntil returns until when a row with this memory must be kept after its
-// last use at now: long enough for a fence that restarts to start above the old
-// one, and for as long as any event is remembered. The highest order has no
+// last use at now: for a day, so that a fence that restarts starts above the
+// old one, and for as long as any event is remembered. The highest order has no
 // time of its own, so each use keeps it for as long as its user remembers.
 func (m *Memory) KeepUntil(now time.Time, remember time.Duration) time.Time {
 	until := now.Add(keepRow)

@@ -2,8 +2,8 @@
 // lock, which adds retries, waiting, heartbeats, time limits, logging and a
 // memory of completed events to a [Store].
 //
-// If you write a store, run package lock/locktest against it; a store that
-// fails is not safe to use.
+// If you write a store, begin with the example of [Store], and run package
+// lock/locktest against it; a store that fails is not safe to use.
 package driver
 
 import (
