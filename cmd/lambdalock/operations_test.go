@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,9 +31,6 @@ func TestOperations(t *testing.T) {
 	o := newOperations(t, shell)
 	blocks := operationsBlocks(t)
 	for _, b := range blocks {
-		for _, directive := range b.directives {
-			o.follow(t, directive)
-		}
 		for _, c := range b.commands {
 			got := o.run(t, c)
 			if normalised(got) != normalised(c.output) {
@@ -43,7 +38,7 @@ func TestOperations(t *testing.T) {
 			}
 		}
 	}
-	if len(blocks) < 15 {
+	if len(blocks) < 10 {
 		t.Errorf("%d blocks of commands: is operationsBlocks right?", len(blocks))
 	}
 	o.checkActions(t)
@@ -56,8 +51,6 @@ type operations struct {
 	shell, folder string
 	env           []string
 	status        int // of the command before
-	cat           *lock.Lock
-	meanwhile     func() // happens while the next command runs
 
 	mu   sync.Mutex
 	used map[string][]string // the actions that each command used
@@ -81,7 +74,7 @@ func newOperations(t *testing.T, shell string) *operations {
 	expect.Must(t, rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "order/4712", Event: "4712"}, in("orders")).Release())
 	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", -time.Minute, lock.Key{Name: "s3/pictures/ant.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
 	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", lease, lock.Key{Name: "s3/pictures/eel.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
-	o.cat = rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
+	rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
 	for range 2 {
 		rowtest.AcquireOneOfTwo(t, o.Store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, "render", in("reports"))
 	}
@@ -89,7 +82,10 @@ func newOperations(t *testing.T, shell string) *operations {
 	self := expect.Value(os.Executable())(t)
 	expect.Must(t, os.Symlink(self, filepath.Join(o.folder, "lambdalock")))
 	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
-	o.OnRequest(o.note(fakedynamo.None, ""))
+	o.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		o.noteAction("dynamodb:" + r.Operation)
+		return fakedynamo.None
+	})
 	o.env = append(o.env, deployedFunction(t, o.noteAction)...)
 	return o
 }
@@ -99,46 +95,12 @@ func (o *operations) file(t *testing.T, name, text string) {
 	expect.Must(t, os.WriteFile(filepath.Join(o.folder, name), []byte(text), 0o600))
 }
 
-// note notes the actions of the commands. Those of that name fail, or all if it
-// is empty.
-func (o *operations) note(fault fakedynamo.Fault, operation string) func(fakedynamo.Request) fakedynamo.Fault {
-	return func(r fakedynamo.Request) fakedynamo.Fault {
-		o.noteAction("dynamodb:" + r.Operation)
-		if operation == "" || operation == r.Operation {
-			return fault
-		}
-		return fakedynamo.None
-	}
-}
-
 // noteAction notes an action of the command that runs.
 func (o *operations) noteAction(action string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.now != "" && !slices.Contains(o.used[o.now], action) {
 		o.used[o.now] = append(o.used[o.now], action)
-	}
-}
-
-// follow does what a hidden line of the document says.
-func (o *operations) follow(t *testing.T, directive string) {
-	t.Helper()
-	switch directive {
-	case "throttled":
-		o.OnRequest(o.note(fakedynamo.Throttle, ""))
-	case "Scan is denied":
-		o.OnRequest(o.note(fakedynamo.Deny, "Scan"))
-	case "answering again":
-		o.OnRequest(o.note(fakedynamo.None, ""))
-	case "another namespace is in use":
-		rowtest.Complete(t, o.Store, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"}, nil, func(o *lock.Options) { o.Namespace = "thumbnails-v2" })
-	case "meanwhile cat.png is completed":
-		o.meanwhile = func() {
-			defer o.setCommand(o.setCommand("")) // this is not what the command does
-			expect.OK(t, o.cat.Complete())
-		}
-	default:
-		t.Fatalf("unknown test directive %q", directive)
 	}
 }
 
@@ -156,57 +118,23 @@ func (o *operations) run(t *testing.T, c shellCommand) string {
 	}
 	cmd := exec.CommandContext(t.Context(), o.shell, "-c", fmt.Sprintf("(exit %d); %s", o.status, c.text))
 	cmd.Env, cmd.Dir = o.env, o.folder
-	if strings.HasSuffix(c.output, "^C\n") {
-		cmd.Args[2] = "exec " + c.text // so that the signal reaches it
-		return o.interrupt(t, cmd, strings.Count(c.output, "\n")-1)
-	}
 	out, _ := cmd.CombinedOutput() // the status says it
 	o.status = cmd.ProcessState.ExitCode()
 	return string(out)
 }
 
-// setCommand sets the command whose actions are noted, and returns the one
-// before.
-func (o *operations) setCommand(name string) (before string) {
+// setCommand sets the command whose actions are noted.
+func (o *operations) setCommand(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before, o.now = o.now, name
-	return before
-}
-
-// interrupt presses Ctrl-C once the command has printed that many lines.
-func (o *operations) interrupt(t *testing.T, cmd *exec.Cmd, lines int) string {
-	t.Helper()
-	r, w := io.Pipe()
-	cmd.Stdout, cmd.Stderr = w, w
-	expect.Must(t, cmd.Start())
-	var out bytes.Buffer
-	buffer := make([]byte, 4096)
-	for bytes.Count(out.Bytes(), []byte("\n")) < lines {
-		n, err := r.Read(buffer)
-		out.Write(buffer[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.meanwhile != nil && bytes.Count(out.Bytes(), []byte("\n")) == lines-1 {
-			o.meanwhile()
-			o.meanwhile = nil
-		}
-	}
-	expect.Must(t, cmd.Process.Signal(os.Interrupt))
-	go func() { _, _ = io.Copy(io.Discard, r) }() // until the pipe is closed
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("after Ctrl-C: %v", err)
-	}
-	_ = w.Close()
-	return out.String() + "^C\n"
+	o.now = name
 }
 
 // checkActions compares the actions that the commands used with the policies of
-// the document.
+// docs/STORES.md.
 func (o *operations) checkActions(t *testing.T) {
 	t.Helper()
-	blocks := regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(operationsText(t), -1)
+	blocks := regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(document(t, "STORES"), -1)
 	if len(blocks) != 1 {
 		t.Fatalf("%d policies, want one", len(blocks))
 	}
@@ -238,11 +166,11 @@ func (o *operations) checkActions(t *testing.T) {
 }
 
 // checkDoctorsActions compares the actions that doctor used with those in the
-// table of the document.
+// table of docs/STORES.md.
 func (o *operations) checkDoctorsActions(t *testing.T) {
 	t.Helper()
 	var listed []string
-	for line := range strings.Lines(operationsText(t)) {
+	for line := range strings.Lines(document(t, "STORES")) {
 		if strings.HasPrefix(line, "| `doctor") || strings.HasPrefix(line, "| `--function`") {
 			listed = append(listed, regexp.MustCompile(`[a-z]+:[A-Z]\w+`).FindAllString(line, -1)...)
 		}
@@ -264,17 +192,15 @@ func (o *operations) checkDoctorsActions(t *testing.T) {
 // shellCommand is a command and what it prints.
 type shellCommand struct{ text, output string }
 
-// block is a code block of commands, with the hidden lines before it.
+// block is a code block of commands.
 type block struct {
-	line       int
-	directives []string
-	commands   []shellCommand
+	line     int
+	commands []shellCommand
 }
 
-func operationsText(t *testing.T) string {
+func document(t *testing.T, name string) string {
 	t.Helper()
-	text := expect.Value(os.ReadFile("../../docs/OPERATIONS.md"))(t)
-	return string(text)
+	return string(expect.Value(os.ReadFile("../../docs/" + name + ".md"))(t))
 }
 
 func operationsBlocks(t *testing.T) []block {
@@ -282,11 +208,8 @@ func operationsBlocks(t *testing.T) []block {
 	var all []block
 	var b block
 	inside := false
-	directive := regexp.MustCompile(`^<!-- test: (.*) -->$`)
-	for i, line := range strings.Split(operationsText(t), "\n") {
-		switch m := directive.FindStringSubmatch(line); {
-		case m != nil:
-			b.directives = append(b.directives, m[1])
+	for i, line := range strings.Split(document(t, "OPERATIONS"), "\n") {
+		switch {
 		case line == "```console":
 			inside, b.line = true, i+1
 		case inside && line == "```":

@@ -156,6 +156,13 @@ func TestList(t *testing.T) {
 	command(t, s.Env, "forget", "--yes", "orders/free", "e").Expect(t, 69, "dynamodb:UpdateItem was denied")
 }
 
+func TestThrottledReadEnds(t *testing.T) {
+	t.Parallel()
+	s := commandtest.NewTable(t, "locks")
+	s.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.Throttle })
+	command(t, s.Env, "show", "orders/held").Expect(t, 69, "ProvisionedThroughputExceededException")
+}
+
 func TestReleaseRefuses(t *testing.T) {
 	t.Parallel()
 	s := commandtest.NewTable(t, "locks")

@@ -130,7 +130,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	for _, name := range []string{table, "effects"} { // the first one exists
 		expect.Must(t, dynamostore.EnsureTable(t.Context(), c, name))
 	}
-	compare("EnsureTable", map[string][]string{"docs/OPERATIONS.md": shipped(t, "docs/OPERATIONS.md", "(?m)^\\| `create-table` \\|(.*)$")})
+	compare("EnsureTable", map[string][]string{"docs/STORES.md": shipped(t, "docs/STORES.md", "(?m)^\\| `create-table` \\|(.*)$")})
 
 	store := dynamostore.New(c, table)
 	t.Run("suite", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		}
 	}
 	compare("to look at rows", map[string][]string{
-		"docs/OPERATIONS.md": shipped(t, "docs/OPERATIONS.md", `"Action": (\["dynamodb:GetItem", "dynamodb:Scan"\])`),
+		"docs/STORES.md": shipped(t, "docs/STORES.md", `"Action": (\["dynamodb:GetItem", "dynamodb:Scan"\])`),
 	})
 }
 

@@ -35,7 +35,7 @@ const (
 )
 
 // Decision is what to do with a message, and what came of it. The command
-// prints it as JSON; docs/OPERATIONS.md documents the fields.
+// prints it as JSON; docs/START.md documents the fields.
 type Decision struct {
 	Message  string `json:"message"`
 	Group    string `json:"group,omitempty"`

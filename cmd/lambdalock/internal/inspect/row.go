@@ -21,7 +21,7 @@ const (
 	Newer   State = "newer" // written by a newer version of this library, in a format that this one cannot read
 )
 
-// Row is a row as the commands print it. docs/OPERATIONS.md documents the
+// Row is a row as the commands print it. docs/START.md documents the
 // fields of its JSON, which scripts rely on.
 type Row struct {
 	Name         string        `json:"name"`          // as it is stored
