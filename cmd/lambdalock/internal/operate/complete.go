@@ -31,7 +31,7 @@ func (c *Complete) Help() string {
 
 With --skip, any event of a name that has a row is skipped from now on, and nobody does its work: for an event that must not run any more, such as one that kills each holder. lambdalock forget takes that back.
 
-If the work was not done, use lambdalock forget: the event then runs at its next delivery. lambdalock list --interrupted finds the locks that remember such events, and show the events.
+If the work was not done, use lambdalock forget: the event then runs at its next delivery. lambdalock list --interrupted lists such events.
 
 No result is kept: over HTTP a repeated request gets status 409.
 

@@ -27,12 +27,12 @@ type List struct {
 	Expired bool          `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
 	All     bool          `xor:"which" help:"All rows, free ones as well."`
 
-	Interrupted bool `xor:"which" help:"Only locks that remember an event of which a run began and nothing is known of its end."`
+	Interrupted bool `xor:"which" help:"Events of which a run began and nothing is known of its end."`
 }
 
 // Help returns what --help adds.
 func (c *List) Help() string {
-	return `Without --held, --held-for, --expired, --interrupted or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
+	return `Without --held, --held-for, --expired, --interrupted or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only. With --interrupted it lists the events, since when each is interrupted and by whom, and when the row forgets it: decide before, with lambdalock complete or forget.
 
 Up to 1,000 rows are sorted by name; more are printed while they are read, in no order. --json prints one object on each line; the last line of the table goes to standard error.
 
@@ -58,7 +58,7 @@ func (c *List) Run(ctx context.Context) error {
 }
 
 func (c *List) print(ctx context.Context, store driver.Inspector, out, summary io.Writer) error {
-	l := lister{out: out, json: c.JSON, since: c.HeldFor > 0, now: time.Now(), count: map[inspect.State]int{}}
+	l := lister{out: out, json: c.JSON, since: c.HeldFor > 0, interrupted: c.Interrupted, now: time.Now(), count: map[inspect.State]int{}}
 	for row, err := range store.Rows(ctx, prefix(c.Namespace)) {
 		if err != nil {
 			return cmp.Or(l.flush(), err)
@@ -116,6 +116,8 @@ type lister struct {
 	printed bool // a chunk was
 	count   map[inspect.State]int
 	oldest  time.Time // since when one holder has had a lock
+
+	interrupted bool // the interrupted events in place of the holders
 }
 
 func (l *lister) add(r inspect.Row) error {
@@ -144,25 +146,47 @@ func (l *lister) write(out io.Writer) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	since := ""
-	if l.since {
-		since = "SINCE\t"
-	}
 	if !l.printed && len(l.rows) > 0 {
-		_, _ = fmt.Fprintf(t, "STATE\t%sUNTIL\tDIGEST\tNAME\tHOLDER\n", since)
+		_, _ = fmt.Fprintln(t, l.heading())
 	}
 	for i := range l.rows {
-		r := &l.rows[i]
-		until, holder := "", ""
-		if r.State == inspect.Held || r.State == inspect.Expired {
-			until, holder = inspect.Moment(r.Until, l.now), inspect.Safe(r.Holder)
+		if l.interrupted {
+			l.writeInterrupted(t, &l.rows[i])
+			continue
 		}
-		if l.since {
-			since = inspect.Moment(r.Since, l.now) + "\t"
-		}
-		_, _ = fmt.Fprintf(t, "%s\t%s%s\t%s\t%s\t%s\n", r.State, since, until, r.Digest, inspect.Safe(r.Name), holder)
+		l.writeHolder(t, &l.rows[i])
 	}
 	return t.Flush()
+}
+
+func (l *lister) heading() string {
+	switch {
+	case l.interrupted:
+		return "STATE\tSINCE\tDECIDE BEFORE\tDIGEST\tNAME\tEVENT\tHOLDER"
+	case l.since:
+		return "STATE\tSINCE\tUNTIL\tDIGEST\tNAME\tHOLDER"
+	}
+	return "STATE\tUNTIL\tDIGEST\tNAME\tHOLDER"
+}
+
+func (l *lister) writeHolder(out io.Writer, r *inspect.Row) {
+	since, until, holder := "", "", ""
+	if r.State == inspect.Held || r.State == inspect.Expired {
+		until, holder = inspect.Moment(r.Until, l.now), inspect.Safe(r.Holder)
+	}
+	if l.since {
+		since = inspect.Moment(r.Since, l.now) + "\t"
+	}
+	_, _ = fmt.Fprintf(out, "%s\t%s%s\t%s\t%s\t%s\n", r.State, since, until, r.Digest, inspect.Safe(r.Name), holder)
+}
+
+// writeInterrupted writes a line for each event that complete and forget can
+// decide about.
+func (l *lister) writeInterrupted(out io.Writer, r *inspect.Row) {
+	for _, e := range r.Interrupted {
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.State, inspect.Moment(e.Since, l.now), inspect.Moment(e.Until, l.now),
+			r.Digest, inspect.Safe(r.Name), inspect.Safe(e.Event), inspect.Safe(e.Holder))
+	}
 }
 
 // summary counts all rows that were read.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -186,6 +187,39 @@ func TestListHeldFor(t *testing.T) {
 		}
 		if !strings.HasPrefix(summary.String(), "3 held, 0 expired, 0 free; the oldest is held since "+oldest) {
 			t.Errorf("the summary is %q", summary.String())
+		}
+	})
+}
+
+// TestListInterrupted: each interrupted event has a line with all that decides
+// about it: its name for complete and forget, and until when.
+func TestListInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		of := func(event, holder string, since time.Duration) driver.InterruptedEvent {
+			return driver.InterruptedEvent{Event: event, Holder: holder, Since: now.Add(-since), Until: now.Add(96*time.Hour - since)}
+		}
+		store := someRows{
+			"two":  {Memory: driver.Memory{Interrupted: []driver.InterruptedEvent{of("e1", "f request 1", time.Hour), of("e\x1b", "f request 2", 2*time.Hour)}}},
+			"held": {Token: "t", Stamp: now, Until: now.Add(time.Hour), Holder: "f request 3", Memory: driver.Memory{Interrupted: []driver.InterruptedEvent{of("e3", "f request 4", time.Minute)}}},
+			"none": {},
+		}
+		var out, summary strings.Builder
+		expect.Must(t, (&List{Interrupted: true}).print(t.Context(), store, &out, &summary))
+		at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			got = append(got, regexp.MustCompile(`  +`).ReplaceAllString(strings.TrimSpace(line), "|"))
+		}
+		want := []string{
+			"STATE|SINCE|DECIDE BEFORE|DIGEST|NAME|EVENT|HOLDER",
+			"held|" + at(-time.Minute) + " (1m0s ago)|" + at(96*time.Hour-time.Minute) + " (in 3d23h)|" + lock.Key{Name: "held"}.Digest() + "|orders/held|e3|f request 4",
+			"free|" + at(-time.Hour) + " (1h0m ago)|" + at(95*time.Hour) + " (in 3d23h)|" + lock.Key{Name: "two"}.Digest() + "|orders/two|e1|f request 1",
+			"free|" + at(-2*time.Hour) + " (2h0m ago)|" + at(94*time.Hour) + " (in 3d22h)|" + lock.Key{Name: "two"}.Digest() + `|orders/two|"e\x1b"|f request 2`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("prints\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }
