@@ -90,13 +90,23 @@ func parse(r *reply, v view) (driver.Row, error) {
 		}
 	}
 	row.TakesMarks = r.fields["takesMarks"] != ""
-	if ms, err := strconv.ParseInt(r.fields["interruptedFor"], 10, 64); err == nil {
-		row.InterruptedFor = time.Duration(ms) * time.Millisecond
-	}
+	row.InterruptedFor = time.Duration(number(r.fields["interruptedFor"])) * time.Millisecond
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
-	row.Line, _ = strconv.ParseInt(r.fields["line"], 10, 64) // these only pace waiters
-	row.Served, _ = strconv.ParseInt(r.fields["served"], 10, 64)
+	row.Line, row.Served = number(r.fields["line"]), number(r.fields["served"]) // these only pace waiters
 	return row, nil
+}
+
+// number returns the number of a field, or zero if it has none. Most rows do
+// not have those fields, and each error of ParseInt is allocated.
+func number(field string) int64 {
+	if field == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(field, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // until returns the end of the lease, or the zero time if the row has no

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -42,5 +43,20 @@ func TestCompletedLines(t *testing.T) {
 	}
 	if got := parseCompleted(atLine + "2026-11-21T11:00:00Z\n" + older); !slices.Equal(got, events) {
 		t.Errorf("after a time of no event: %+v", got)
+	}
+}
+
+// TestUnpack reads what the function packed of scripts/row.lua makes of any
+// bytes, and refuses what it does not make.
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	fields, ok := unpack("5:fence2:175:event0:9:completed4:1:2\n")
+	if want := map[string]string{"fence": "17", "event": "", "completed": "1:2\n"}; !ok || !maps.Equal(fields, want) {
+		t.Errorf("%v, %v, want %v", fields, ok, want)
+	}
+	for _, row := range []string{"5", "5:", "5:fence", "5:fence3:17", "-1:", ":", "x:fence", "5:fence2:17x"} {
+		if fields, ok := unpack(row); ok {
+			t.Errorf("%q is %v", row, fields)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed" // the scripts
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -49,16 +50,12 @@ func parseReply(v any) (reply, error) {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
-	var err error
-	var now string
-	var previous, settings, fields []any
-	for i, to := range []any{&r.applied, &now, &previous, &settings, &fields, &r.before} {
+	var now, row string
+	var previous, settings []any
+	for i, to := range []any{&r.applied, &now, &previous, &settings, &row, &r.before} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}
-	}
-	if r.now, err = strconv.ParseInt(now, 10, 64); err != nil {
-		return reply{}, fmt.Errorf("the script answered %v: %w", v, err)
 	}
 	for _, s := range settings {
 		r.settings = append(r.settings, fmt.Sprint(s))
@@ -66,15 +63,41 @@ func parseReply(v any) (reply, error) {
 	for _, p := range previous {
 		r.previous = append(r.previous, fmt.Sprint(p))
 	}
-	r.fields = make(map[string]string, len(fields)/2)
-	for i := 0; i+1 < len(fields); i += 2 {
-		var name, value string
-		if !assign(&name, fields[i]) || !assign(&value, fields[i+1]) {
-			return reply{}, fmt.Errorf("the script answered %v", v)
-		}
-		r.fields[name] = value
+	var err error
+	if r.now, err = strconv.ParseInt(now, 10, 64); err != nil {
+		return reply{}, fmt.Errorf("the script answered %v: %w", v, err)
+	}
+	if r.fields, ok = unpack(row); !ok {
+		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	return r, nil
+}
+
+// unpack returns the fields of a row from what the function packed of
+// scripts/row.lua returns, and reports whether that can be read.
+func unpack(row string) (fields map[string]string, ok bool) {
+	fields = map[string]string{}
+	for row != "" {
+		var name, value string
+		if name, row, ok = cutText(row); !ok {
+			return nil, false
+		}
+		if value, row, ok = cutText(row); !ok {
+			return nil, false
+		}
+		fields[name] = value
+	}
+	return fields, true
+}
+
+// cutText returns the first text, which stands after its length.
+func cutText(packed string) (text, rest string, ok bool) {
+	length, rest, _ := strings.Cut(packed, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(rest) {
+		return "", "", false
+	}
+	return rest[:n], rest[n:], true
 }
 
 // assign sets what to points to, and reports whether v has its type.

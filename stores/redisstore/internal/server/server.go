@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -196,9 +195,9 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 	if err != nil {
 		return Answer{Err: s.unreadable(err)}
 	}
-	before, err := strconv.ParseInt(r.before, 10, 64)
-	if err != nil {
-		before = row.Fence - 1
+	before := row.Fence - 1
+	if r.before != "" {
+		before = number(r.before)
 	}
 	return Answer{
 		Row: row, Applied: r.applied, Before: before,
