@@ -277,9 +277,6 @@ func (l *Lock) outlived() error {
 }
 
 func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {
-	if err == nil && l.locker.silent(ctx, outcome) {
-		return
-	}
 	o := l.observation(outcome, began, requests, err)
 	o.Op = "renew"
 	l.beat.tell(func() { l.locker.report(ctx, o) })

@@ -9,29 +9,13 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/printable"
 )
 
-// report reports the outcome.
+// report reports what became of the acquisition.
 func (a *acquisition) report(err error) {
-	switch {
-	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:
-		a.observe(OutcomeRequeued, err)
-	case err != nil:
-		a.observe(outcomeOf(err), err)
-	case a.row.Previous.Holder != "":
-		a.observe(OutcomeTakenOver, nil)
-	default:
-		a.observe(OutcomeAcquired, nil)
-	}
-}
-
-func (a *acquisition) observe(outcome Outcome, err error) {
-	if a.locker.silent(a.ctx, outcome) {
-		return
-	}
 	o := Observation{
-		Outcome: outcome, Op: "acquire", Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
+		Outcome: a.outcome(err), Op: "acquire", Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
 		Began: a.began, Duration: a.decided.Sub(a.began), Waited: a.waited, Requests: a.requests.sent, Err: err,
 	}
-	switch outcome {
+	switch o.Outcome {
 	case OutcomeTakenOver:
 		o.Holder = a.row.Previous.Holder
 	case OutcomeHeld, OutcomeCoalesced:
@@ -41,10 +25,19 @@ func (a *acquisition) observe(outcome Outcome, err error) {
 	a.locker.report(a.ctx, o)
 }
 
-func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
-	if l.locker.silent(l.ctx, outcome) {
-		return
+func (a *acquisition) outcome(err error) Outcome {
+	switch {
+	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:
+		return OutcomeRequeued
+	case err != nil:
+		return outcomeOf(err)
+	case a.row.Previous.Holder != "":
+		return OutcomeTakenOver
 	}
+	return OutcomeAcquired
+}
+
+func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	o := l.observation(outcome, s.began, s.sent, err)
 	o.Op = s.op()
 	o.Requests += int(l.unreported.Swap(0))
@@ -53,23 +46,9 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	l.locker.report(l.ctx, o)
 }
 
-// observeBeside reports a further outcome of the end of the lock.
-func (l *Lock) observeBeside(outcome Outcome, s *settlement, err error) {
-	if l.locker.silent(l.ctx, outcome) {
-		return
-	}
-	o := l.observation(outcome, s.began, 0, err)
-	if outcome == OutcomeForgotten {
-		o.Forgotten = s.forgotten
-	}
-	l.locker.report(l.ctx, o)
-}
-
 // observeNow reports an outcome between the beginning and the end of the lock.
 func (l *Lock) observeNow(outcome Outcome, err error) {
-	if !l.locker.silent(l.ctx, outcome) {
-		l.locker.report(l.ctx, l.observation(outcome, l.clock.Now(), 0, err))
-	}
+	l.locker.report(l.ctx, l.observation(outcome, l.clock.Now(), 0, err))
 }
 
 // observation returns what all outcomes of an acquired lock have.
@@ -104,12 +83,6 @@ func outcomeOf(err error) Outcome {
 		return OutcomeStoreFailed
 	}
 	return OutcomeRefused
-}
-
-// silent reports whether the outcome is neither observed nor logged, so that
-// nothing needs to be measured.
-func (l *Locker) silent(ctx context.Context, outcome Outcome) bool {
-	return l.opts.Observe == nil && !l.opts.Logger.Enabled(ctx, outcome.level())
 }
 
 // report calls Options.Observe with o and logs it.

@@ -197,10 +197,12 @@ func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
 	}
 	l.observeSettled(outcome, s, err)
 	if outcome == OutcomeReleased && s.resultDropped {
-		l.observeBeside(OutcomeResultDropped, s, nil)
+		l.locker.report(l.ctx, l.observation(OutcomeResultDropped, s.began, 0, nil))
 	}
 	if outcome == OutcomeReleased && s.forgotten > 0 {
-		l.observeBeside(OutcomeForgotten, s, nil)
+		o := l.observation(OutcomeForgotten, s.began, 0, nil)
+		o.Forgotten = s.forgotten
+		l.locker.report(l.ctx, o)
 	}
 	if l.beat != nil {
 		l.beat.raise()
