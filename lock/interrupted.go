@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 )
 
 // SkipInterrupted completes an event that was interrupted, so that it runs at
@@ -30,14 +30,14 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	if decide == nil {
 		return l, nil
 	}
-	asked := l.firstInterrupted()
-	if asked == nil {
+	first := slices.IndexFunc(l.each(), func(one *Lock) bool { return one.interruptedRun() != nil })
+	if first < 0 {
 		return l, nil
 	}
 	ended := false
 	defer func() { // after a panic, too
 		if !ended {
-			l.giveBack()
+			_ = l.releaseAfter(unbegun) // and the event stays interrupted
 		}
 	}()
 	for _, one := range l.each() {
@@ -47,6 +47,7 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 			return nil, err
 		}
 	}
+	asked := l.each()[first]
 	i := asked.interrupted()
 	asked.observeNow(OutcomeInterrupted, i)
 	for _, one := range l.each() {
@@ -83,26 +84,4 @@ func (l *Lock) each() []*Lock {
 		return l.set.locks
 	}
 	return []*Lock{l}
-}
-
-// firstInterrupted returns the first of the locks whose event was interrupted,
-// or nil.
-func (l *Lock) firstInterrupted() *Lock {
-	for _, one := range l.each() {
-		if one.interruptedRun() != nil {
-			return one
-		}
-	}
-	return nil
-}
-
-// giveBack releases a lock whose work has not begun. The event stays
-// interrupted.
-func (l *Lock) giveBack() {
-	if l.set != nil {
-		_ = l.set.release(unbegun)
-		return
-	}
-	tell, _ := l.release(time.Time{}, unbegun)
-	tell()
 }

@@ -44,23 +44,19 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // delivery runs. It does so after the lock's context has ended, too. After an
 // error the name is free once its lease ends. After Complete it does nothing
 // and returns what Complete returned.
-func (l *Lock) Release() error {
-	if l.set != nil {
-		return l.set.release(failed)
-	}
-	tell, err := l.release(time.Time{}, failed)
-	tell()
-	return err
-}
+func (l *Lock) Release() error { return l.releaseAfter(failed) }
 
 // Interrupt is [Lock.Release] for work that cannot tell whether it has had its
 // effect: the event counts as interrupted. Without [Options.OnInterrupted], or
 // without an Event, it does the same as Release.
-func (l *Lock) Interrupt() error {
+func (l *Lock) Interrupt() error { return l.releaseAfter(unknown) }
+
+// releaseAfter releases the lock, and those that were acquired with it.
+func (l *Lock) releaseAfter(work progress) error {
 	if l.set != nil {
-		return l.set.release(unknown)
+		return l.set.release(work)
 	}
-	tell, err := l.release(time.Time{}, unknown)
+	tell, err := l.release(time.Time{}, work)
 	tell()
 	return err
 }
