@@ -29,11 +29,12 @@ type Lease struct {
 // there are several. It reports false outside any lock, and where
 // middleware.FailOpen let a handler run without one.
 func FromContext(ctx context.Context) (Lease, bool) {
-	l := innermost(ctx)
-	if l == nil {
+	// Of a wrapper that has not got its lock, no lock around it may take the place.
+	h := heldIn(ctx)
+	if _, ok := driver.FromContext(ctx); !ok || h == nil {
 		return Lease{}, false
 	}
-	return l.Lease(), true
+	return h.lease(), true
 }
 
 // Leases returns all leases under which the code runs, the innermost first:
@@ -56,15 +57,3 @@ type heldLock Lock
 
 // Store implements [driver.Lock].
 func (h *heldLock) Store() driver.Store { return h.locker.store }
-
-func (h *heldLock) held() *Lock { return (*Lock)(h) }
-
-// innermost returns the lock that the code asked for last, or nil if it has not
-// got that one. Nothing may be done to the locks around it instead.
-func innermost(ctx context.Context) *Lock {
-	d, _ := driver.FromContext(ctx)
-	if h, ok := d.(interface{ held() *Lock }); ok {
-		return h.held()
-	}
-	return nil
-}
