@@ -40,7 +40,7 @@ const (
 	// because of a shorter holder and a shorter event.
 	shorterRow = 250
 	// interruptedOverhead is the size of an interrupted event without its texts:
-	// the names and values of a map.
+	// the names and values of a map of four texts and a number.
 	interruptedOverhead = 75
 	// keptOverhead is what a held row has beside that if its owner asks to keep
 	// its event: an attribute, and that of the map.
@@ -128,15 +128,10 @@ func (r room) size(m *driver.Memory) int {
 		size += keptOverhead
 	}
 	for i := range m.Interrupted {
-		size += interruptedSize(&m.Interrupted[i])
+		e := &m.Interrupted[i]
+		size += len(e.Event) + len(e.Payload) + len(e.Holder) + interruptedOverhead
 	}
 	return size + longest + payloads
-}
-
-// interruptedSize returns what an interrupted event adds to a row: a map of
-// four texts and a number.
-func interruptedSize(e *driver.InterruptedEvent) int {
-	return len(e.Event) + len(e.Payload) + len(e.Holder) + interruptedOverhead
 }
 
 // eventSize returns what an event adds to a row. One with a payload is in two

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/lambdalock/lambdalock/internal/clock"
 )
 
 // set is several locks that were acquired together, and are ended together.
 type set struct {
-	clock clock.Clock
 	locks []*Lock // in the order in which they were acquired
 	end   end
 }
@@ -60,7 +57,7 @@ func (s *set) endOnce(how int32, locks []*Lock, end func(*Lock, time.Time) (tell
 		}
 	}()
 	if len(locks) > 0 {
-		until := locks[0].settleUntil(s.clock.Now(), how == completed)
+		until := locks[0].settleUntil(locks[0].clock.Now(), how == completed)
 		endEach(locks, until, func(l *Lock, limit time.Time) { tell = append(tell, end(l, limit)) })
 	}
 	return how

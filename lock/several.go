@@ -37,15 +37,12 @@ import (
 // and the other names are free once their leases end.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 	ctx = invocation.Believable(ctx)
-	c := clock.From(ctx)
-	called := c.Now()
-	s := &set{clock: c, end: newEnd()}
+	called := clock.From(ctx).Now()
+	s := &set{end: newEnd()}
 	sorted, wrong, err := l.inOrder(keys)
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)
-		a.decided = c.Now()
-		a.report(err)
-		return nil, err
+		return a.acquire(func() error { return err })
 	}
 	all, last := false, (*Lock)(nil)
 	defer func() {
