@@ -11,32 +11,37 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
+// claimState is a claim for one row, and what came of it. A lock goes on with
+// that of its acquisition.
+type claimState struct {
+	locker  *Locker
+	ctx     context.Context // the caller's
+	clock   clock.Clock
+	key     Key
+	timing  timing
+	claim   driver.Claim
+	row     driver.Row // the last one seen: that of a lock as it was acquired
+	dated   time.Time  // when the claim was dated, by both clocks
+	decided time.Time
+}
+
 // acquisition acquires one row for one key.
 type acquisition struct {
-	locker   *Locker
-	ctx      context.Context
-	clock    clock.Clock
-	key      Key
+	claimState
 	after    *hold     // acquired before by the same call; nil: none
 	called   time.Time // when that call began
-	timing   timing
-	claim    driver.Claim
-	row      driver.Row // the last one seen
-	floor    time.Time  // the next stamp must be above it
+	floor    time.Time // the next stamp must be above it
 	requests retries
 	share    time.Time // until when this slot may be asked, because there are others; zero: there are none
-
-	dated   time.Time // when the claim was dated, by both clocks
-	began   time.Time
-	decided time.Time
-	waited  time.Duration
+	began    time.Time
+	waited   time.Duration
 }
 
 func (l *Locker) newAcquisition(ctx context.Context, key Key) acquisition {
 	c := clock.From(ctx)
 	now := c.Now()
 	a := acquisition{
-		locker: l, ctx: ctx, clock: c, key: key, called: now, began: now,
+		claimState: claimState{locker: l, ctx: ctx, clock: c, key: key}, called: now, began: now,
 		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
 	if r := recordClaimOf(ctx); r != nil {

@@ -7,23 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // hold is one row that is ours.
 type hold struct {
-	locker  *Locker
-	ctx     context.Context // the caller's
-	clock   clock.Clock
-	outer   *hold // under which this one was acquired; nil: none
-	key     Key
-	claim   driver.Claim
-	row     driver.Row // as it was acquired
-	timing  timing
-	decided time.Time
-	until   atomic.Int64 // microseconds: end of the lease as last confirmed
+	claimState
+	outer *hold        // under which this one was acquired; nil: none
+	until atomic.Int64 // microseconds: end of the lease as last confirmed
 	// answered is whether OnInterrupted has let the work run, so that earlier runs
 	// count no more.
 	answered bool
@@ -131,9 +123,6 @@ func (h *hold) wall() time.Time {
 	h.read = now
 	return h.time
 }
-
-// startTime begins the time of wall with a reading of the clock.
-func (h *hold) startTime(read time.Time) { h.read, h.time = read, read.Round(0) }
 
 // workEnd returns when the work must end at the latest, and why: at the
 // deadline less the reserve, or with the first of the fixed leases of this lock

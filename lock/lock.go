@@ -59,17 +59,14 @@ func (a *acquisition) acquire(ask func() error) (*Lock, error) {
 }
 
 func (a *acquisition) newLock() *Lock {
-	l := &Lock{hold: hold{
-		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		decided: a.decided, end: newEnd(),
-	}}
+	l := &Lock{hold: hold{claimState: a.claimState, outer: heldIn(a.ctx), end: newEnd()}}
+	l.read, l.time = a.dated, a.dated.Round(0)
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.
 	if !l.row.Until.IsZero() && l.row.Until.Before(l.claim.Until) {
 		l.claim.Until = l.row.Until
 	}
 	l.until.Store(l.claim.Until.UnixMicro())
-	l.startTime(a.dated)
 	return l
 }
 
