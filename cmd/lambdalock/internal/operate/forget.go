@@ -143,6 +143,10 @@ func (c *Forget) consequences(row *driver.NamedRow, now time.Time) string {
 	}
 	fmt.Fprintln(&text, `
 What the first run did is not undone: when the event is delivered again, it happens again.`)
+	if row.Marks != 0 {
+		fmt.Fprintln(&text, `Events were coalesced and wait for a run. The next one of the name serves them, but the row does not
+know of them any more: if that run fails with Permanent, nothing runs for them.`)
+	}
 	switch {
 	case m.HighestOrder == "":
 	case c.ResetOrder:

@@ -106,6 +106,19 @@ func TestCompleteSaysWhatReliesOnIt(t *testing.T) {
 	}
 }
 
+// TestForgetSaysWhatReliesOnIt: the row that was changed has no marks.
+func TestForgetSaysWhatReliesOnIt(t *testing.T) {
+	t.Parallel()
+	const coalesced = "Events were coalesced"
+	c := &Forget{Event: "e1"}
+	for _, marks := range []int64{0, 2, -1} {
+		got := c.consequences(&driver.NamedRow{Name: "orders/42", Row: driver.Row{Marks: marks}}, time.Now())
+		if strings.Contains(got, coalesced) != (marks != 0) {
+			t.Errorf("with %d marks: %q", marks, got)
+		}
+	}
+}
+
 // TestDeadHoldersSince: what others asked of the holder moved the stamp.
 func TestDeadHoldersSince(t *testing.T) {
 	t.Parallel()
