@@ -111,6 +111,7 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 		v.ignored = ignoredOf(records, r.Log)
 	}
 	v.fates = v.fatesOf(log, claims)
+	v.fates.shared = d.Concurrency > 1
 	return v
 }
 

@@ -32,7 +32,7 @@ var (
 	// ignoredRecord finds the id of a record that was ignored.
 	ignoredRecord = regexp.MustCompile(`lambdalock: ignored\b.*\brecord"?[=:]\s?"?([^"\s,}]+)`)
 	// innerHeld is the error of a handler that found a lock of its own held.
-	innerHeld = regexp.MustCompile(`lambdalock: key \S+ is held by `)
+	innerHeld = regexp.MustCompile(`lambdalock: key \S+ (?:is held by|stays held until) `)
 )
 
 // logged counts the outcomes in the log of an invocation.

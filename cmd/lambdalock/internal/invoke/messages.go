@@ -19,6 +19,7 @@ type fates struct {
 	hidden  bool // the log may hide why records did not run
 	unclear bool // it does not tell which records its lines are of, or is cut off
 	visible bool // it shows outcomes of the level INFO
+	shared  bool // it is that of several invocations
 }
 
 func (f *fates) add(other fates) {
@@ -31,6 +32,7 @@ func (f *fates) add(other fates) {
 	f.hidden = f.hidden || other.hidden
 	f.unclear = f.unclear || other.unclear
 	f.visible = f.visible || other.visible
+	f.shared = f.shared || other.shared
 }
 
 // fatesOf counts the records of a delivery. A record that the source delivers
@@ -81,7 +83,10 @@ func (f *fates) print(out io.Writer, noun string, givenUp int) {
 		return
 	}
 	hint := ""
-	if hidden {
+	switch {
+	case f.shared:
+		hint = ", because --concurrency above 1 mixes the lines of several invocations"
+	case hidden:
 		hint = "; at level INFO it does, if each has a lock"
 	}
 	fmt.Fprintf(out, "   ran or skipped %d%s   held or failed %d   given up %d   (the function's log does not tell which%s)\n",

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
@@ -80,6 +83,7 @@ func TestLogLines(t *testing.T) {
 		"an error":          {`level=ERROR msg="it failed" error="lambdalock: held"`, ""},
 		"an error in JSON":  {`{"msg":"it failed","error":"lambdalock: held"}`, ""},
 		"a handler's lock":  {`ERROR lambdalock: handler_failed key=k error="lambdalock: key b is held by another invocation"`, ""},
+		"in its cooldown":   {`ERROR lambdalock: handler_failed key=k error="lambdalock: key b stays held until 2026-11-27T11:52:05Z, because of the HoldAtLeast of its last holder"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,4 +156,40 @@ func TestWithoutALock(t *testing.T) {
 	if got := outcomeOf(r, logged(r.Log), localtable.Claims{}, 1).String(); got != "ran (no lock)" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// TestWhyTheLogIsSilent: with several invocations in one environment, no level
+// of the log tells the records apart.
+func TestWhyTheLogIsSilent(t *testing.T) {
+	t.Parallel()
+	for shared, want := range map[bool]string{true: "--concurrency", false: "level INFO"} {
+		var out strings.Builder
+		f := fates{shared: shared}
+		f.add(fates{delivered: 1, failed: 1, hidden: true})
+		f.print(&out, "message", 0)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %q, want %q in it", out.String(), want)
+		}
+	}
+}
+
+// TestLongWaitIsTold: 18 minutes without a line look like a command that hangs.
+func TestLongWaitIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		f := &fake{function: func(c call) (string, error) {
+			if c.n == 0 {
+				return "", errFunction
+			}
+			return `{"batchItemFailures":[]}`, nil
+		}}
+		all := []*event{messages("a")}
+		c := &Command{Copies: 1, Environments: 1, Concurrency: 2, Timeout: 90 * time.Minute, Scale: 30, Source: sourceSQS}
+		d := &deliverer{Command: c, platform: f, table: &localtable.Table{}, report: newReport(&out, all, false)}
+		d.all(t.Context(), d.sources(all))
+		if got := out.String(); strings.Count(got, "the next message is visible in 18m0s") != 1 {
+			t.Errorf("printed\n%s", got)
+		}
+	})
 }

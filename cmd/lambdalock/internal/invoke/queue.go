@@ -72,6 +72,9 @@ func (q *queue) run(ctx context.Context, queued func()) {
 		if q.busy == 0 && (!some || ctx.Err() != nil) {
 			return
 		}
+		if q.busy == 0 {
+			q.report.idle(time.Until(next))
+		}
 		select {
 		case batch := <-over:
 			q.busy--

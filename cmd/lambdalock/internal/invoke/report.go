@@ -104,6 +104,19 @@ func (r *report) waited(from, to time.Time, real time.Duration) {
 	r.picture.waited(r.begun, from, to, real)
 }
 
+// longestSilence is how long nothing may be printed before the reason is told.
+const longestSilence = 30 * time.Second
+
+// idle says that nothing happens for so long, if that is long.
+func (r *report) idle(d time.Duration) {
+	if d <= longestSilence {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.out, "    -    -      -  the next message is visible in %v; a larger --scale shortens visibility timeouts\n", d.Round(time.Second))
+}
+
 func (r *report) count(w row) {
 	r.deliveries++
 	r.counts[w.outcome.word]++
