@@ -23,6 +23,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/dynamotest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -100,8 +101,9 @@ func TestTransactInDefaultStore(t *testing.T) {
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	environment(t, server.URL, "locks")
-	createTables(t)
 	client := expect.Value(dynamostore.NewClient(patience.Context(t)))(t)
+	expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
+	expect.Must(t, dynamotest.Create(t.Context(), client, "other-schema", "id"))
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
 		TableName: aws.String("other-schema"), Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "1"}},
 	}}}}

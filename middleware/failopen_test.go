@@ -7,14 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
@@ -23,34 +18,63 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/dynamotest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
-
-// createTables creates a lock table, and a table with another partition key.
-func createTables(t *testing.T) {
-	t.Helper()
-	client, err := dynamostore.NewClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
-	_, err = client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("other-schema"), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestFailOpen shows that the handler runs without a lock only if the store
 // does not answer. It does not run after a mistake in the deployment, any
 // answer, or the end of the invocation.
 func TestFailOpen(t *testing.T) { // F10, F13
-	fake := fakedynamo.New()
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
+	t.Parallel()
+	all := func(f fakedynamo.Fault) func(int, context.CancelFunc) fakedynamo.Fault {
+		return func(int, context.CancelFunc) fakedynamo.Fault { return f }
+	}
+	for name, c := range map[string]struct {
+		table string
+		fault func(request int, cancel context.CancelFunc) fakedynamo.Fault
+		runs  bool
+	}{
+		"no answer":         {"locks", all(fakedynamo.Hang), true},
+		"broken connection": {"locks", all(fakedynamo.DropBefore), true},
+		"lost answers":      {"locks", all(fakedynamo.ApplyThenDrop), true},
+		"throttled, then silent": {"locks", func(request int, _ context.CancelFunc) fakedynamo.Fault {
+			if request == 1 {
+				return fakedynamo.Throttle
+			}
+			return fakedynamo.Hang // to the end of the budget
+		}, false},
+		"internal server error":  {"locks", all(fakedynamo.ApplyThen500), true},
+		"throttled":              {"locks", all(fakedynamo.Throttle), false},
+		"conflict":               {"locks", all(fakedynamo.Conflict), false},
+		"denied action":          {"locks", all(fakedynamo.Deny), false},
+		"typo in the table name": {"lokks", all(fakedynamo.None), false},
+		"other schema":           {"other-schema", all(fakedynamo.None), false},
+		"cancelled meanwhile": {"locks", func(_ int, cancel context.CancelFunc) fakedynamo.Fault {
+			cancel()
+			return fakedynamo.Hang
+		}, false},
+		"nothing wrong": {"locks", all(fakedynamo.None), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakedynamo.New()
+				client := inProcess(fake)
+				expect.Must(t, dynamostore.EnsureTable(t.Context(), client, "locks"))
+				expect.Must(t, dynamotest.Create(t.Context(), client, "other-schema", "id"))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				requests := 0
+				fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { requests++; return c.fault(requests, cancel) })
+				checkFailOpen(t, ctx, dynamostore.New(client, c.table), c.runs)
+			})
+		})
+	}
+}
+
+// TestFailOpenWithoutDynamoDB: nobody is at the address, or somebody else.
+func TestFailOpenWithoutDynamoDB(t *testing.T) { // F10, F13
 	nobody := httptest.NewServer(nil) // its port is closed
 	nobody.Close()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -58,60 +82,30 @@ func TestFailOpen(t *testing.T) { // F10, F13
 		_, _ = io.WriteString(w, "<html>Forbidden</html>")
 	}))
 	t.Cleanup(proxy.Close)
-	environment(t, server.URL, "locks")
-	createTables(t)
-	var asked atomic.Int32
-	all := func(f fakedynamo.Fault) func(context.CancelFunc) fakedynamo.Fault {
-		return func(context.CancelFunc) fakedynamo.Fault { return f }
-	}
 	for name, c := range map[string]struct {
 		url, table string
-		fault      func(context.CancelFunc) fakedynamo.Fault
 		runs       bool
 	}{
-		"no answer":         {server.URL, "locks", all(fakedynamo.Hang), true},
-		"broken connection": {server.URL, "locks", all(fakedynamo.DropBefore), true},
-		"lost answers":      {server.URL, "locks", all(fakedynamo.ApplyThenDrop), true},
-		"closed port":       {nobody.URL, "locks", all(fakedynamo.None), true},
-		"throttled, then silent": {server.URL, "locks", func(context.CancelFunc) fakedynamo.Fault {
-			if asked.Add(1) == 1 {
-				return fakedynamo.Throttle
-			}
-			return fakedynamo.Hang // to the end of the budget
-		}, false},
-		"internal server error":  {server.URL, "locks", all(fakedynamo.ApplyThen500), true},
-		"throttled":              {server.URL, "locks", all(fakedynamo.Throttle), false},
-		"conflict":               {server.URL, "locks", all(fakedynamo.Conflict), false},
-		"denied action":          {server.URL, "locks", all(fakedynamo.Deny), false},
-		"page of a proxy":        {proxy.URL, "locks", all(fakedynamo.None), false},
-		"typo in the table name": {server.URL, "lokks", all(fakedynamo.None), false},
-		"no table name":          {server.URL, "", all(fakedynamo.None), false},
-		"other schema":           {server.URL, "other-schema", all(fakedynamo.None), false},
-		"cancelled meanwhile": {server.URL, "locks", func(cancel context.CancelFunc) fakedynamo.Fault {
-			cancel()
-			return fakedynamo.Hang
-		}, false},
-		"nothing wrong": {server.URL, "locks", all(fakedynamo.None), true},
+		"closed port":     {nobody.URL, "locks", true},
+		"page of a proxy": {proxy.URL, "locks", false},
+		"no table name":   {nobody.URL, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.url, c.table)
-			left := 5 * time.Second // of which 500 ms are for the acquire, and pass where nobody answers
-			if !c.runs {
-				left = time.Minute // an answer has 2 s
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), left)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // of which 500 ms are for the acquire
 			defer cancel()
-			fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault(cancel) })
-			ran := false
-			// Each case has its own name, because a lock that was taken without an answer
-			// may stay.
-			h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { ran = true; return nil },
-				middleware.FailOpen(), noLog)
-			err := h(ctx, order{ID: name})
-			if ran != c.runs || ran != (err == nil) {
-				t.Errorf("ran: %v, want %v; %T %v", ran, c.runs, err, err)
-			}
+			checkFailOpen(t, ctx, middleware.DefaultStore(""), c.runs)
 		})
+	}
+}
+
+func checkFailOpen(t *testing.T, ctx context.Context, store driver.Store, runs bool) {
+	t.Helper()
+	ran := false
+	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { ran = true; return nil },
+		middleware.Store(store), middleware.FailOpen(), noLog)
+	if err := h(ctx, order{ID: "1"}); ran != runs || ran != (err == nil) {
+		t.Errorf("ran: %v, want %v; %T %v", ran, runs, err, err)
 	}
 }
 

@@ -264,17 +264,19 @@ func TestInterruptedRecordFailsForGood(t *testing.T) { // F19
 // may name a type, and the handler's callers get what it says.
 func TestAskForAnyResult(t *testing.T) {
 	t.Parallel()
-	f := newFixture()
-	f.interrupt(t, lock.Key{Name: "orders/7", Event: "7"})
-	key := func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "orders/7", Event: "7"}, nil }
-	paid := func(context.Context, order) (string, bool, error) { return "paid", true, nil }
-	h := middleware.WithLock(key, func(context.Context, order) (any, error) { return "ran", nil },
-		f.options(middleware.Namespace(""), middleware.OnCompleted(middleware.Replay), middleware.OnInterrupted(middleware.AskFor(paid)))...)
-	for range 2 {
-		if got, err := h(t.Context(), order{}); got != "paid" || err != nil {
-			t.Errorf("got %v, error %v", got, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.interrupt(t, lock.Key{Name: "orders/7", Event: "7"})
+		key := func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "orders/7", Event: "7"}, nil }
+		paid := func(context.Context, order) (string, bool, error) { return "paid", true, nil }
+		h := middleware.WithLock(key, func(context.Context, order) (any, error) { return "ran", nil },
+			f.options(middleware.Namespace(""), middleware.OnCompleted(middleware.Replay), middleware.OnInterrupted(middleware.AskFor(paid)))...)
+		for range 2 {
+			if got, err := h(t.Context(), order{}); got != "paid" || err != nil {
+				t.Errorf("got %v, error %v", got, err)
+			}
 		}
-	}
+	})
 }
 
 func TestUnknown(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,9 +66,12 @@ func TestThrottledBatch(t *testing.T) { // F8, F55, F63
 			if testing.Short() && c.messages > 1000 {
 				t.Skip("takes seconds: run it without -short")
 			}
-			const runs = 5 // the pace has chance in it
-			var perMessage, used [runs]float64
-			for run := range runs {
+			// The pace has chance in it, so most of five runs decide.
+			var got []figures
+			for few, busy := 0, 0; few < 3 || busy < 3; {
+				if len(got) == 5 {
+					t.Fatalf("requests a message, and the used part of the capacity: %.2f, want %v", got, c.want)
+				}
 				synctest.Test(t, func(t *testing.T) {
 					l := &load{
 						messages: c.messages, batch: c.batch, environments: c.environments, work: max(c.work, time.Millisecond), instant: c.instant,
@@ -80,21 +82,19 @@ func TestThrottledBatch(t *testing.T) { // F8, F55, F63
 					}
 					l.run(t)
 					l.wantAll(t)
-					perMessage[run], used[run] = l.figures()
+					perMessage, used := l.figures()
+					got = append(got, figures{perMessage, used})
+					if perMessage <= c.want.perMessage {
+						few++
+					}
+					if used >= c.want.used {
+						busy++
+					}
 				})
 			}
-			typical := figures{median(perMessage[:]), median(used[:])}
-			t.Logf("%.2f requests a message, %.0f %% of the capacity used", typical.perMessage, 100*typical.used)
-			if typical.perMessage > c.want.perMessage || typical.used < c.want.used {
-				t.Errorf("%.2f requests a message, want at most %v; of the capacity used %.2f, want %v", perMessage, c.want.perMessage, used, c.want.used)
-			}
+			t.Logf("requests a message, and the used part of the capacity: %.2f", got)
 		})
 	}
-}
-
-func median(of []float64) float64 {
-	slices.Sort(of)
-	return of[len(of)/2]
 }
 
 // wantAll checks that every message was completed by its first delivery, and
