@@ -50,7 +50,7 @@ var functions = map[string]func(){
 		startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.OnHeld(middleware.Skip)))
 	},
 	"heartbeat": func() {
-		startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.Heartbeat(8*time.Second)))
+		startPatiently(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.Heartbeat(5*time.Second)))
 	},
 	"holder": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Observe(markHeld)))

@@ -99,8 +99,8 @@ func TestOutcomes(t *testing.T) {
 func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	t.Parallel()
 	for function, args := range map[string][]string{
-		"killed once": {"--timeout", "4s"},  // the lease ends 6 s after the start, the waits take 0.3 s
-		"heartbeat":   {"--timeout", "10m"}, // the lease ends 8 s after the last renewal
+		"killed once": {"--timeout", "3s"},  // the lease ends 5 s after the start, the waits take 0.3 s
+		"heartbeat":   {"--timeout", "10m"}, // the lease ends 5 s after the last renewal
 		"skipper":     {},                   // a real retry would not find it held, and would not skip
 	} {
 		t.Run(function, func(t *testing.T) {

@@ -179,7 +179,7 @@ func TestMessages(t *testing.T) {
 // and did not fail.
 func TestInnerLocks(t *testing.T) {
 	t.Parallel()
-	r := invoked(t, "partner", "--timeout", "10m", "--source", "sqs", "--scale", "600", queueFile(t, "a", "b", "c", "d"))
+	r := invoked(t, "partner", "--timeout", "1m", "--source", "sqs", "--scale", "1200", queueFile(t, "a", "b", "c", "d"))
 	r.Expect(t, 0, "failed in part (held", "not completed 0")
 	if line := messages(r); !regexp.MustCompile(`   ran 4   skipped 0   held [1-9][0-9]*   failed 0   given up 0$`).MatchString(line) {
 		t.Errorf("%s\n%s", line, r)
