@@ -249,7 +249,7 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 						lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: name, Event: fmt.Sprintf("%036d", 100+i), Payload: c.payload}))(t)
 						expect.Must(t, lk.Interrupt())
 					}
-					for i := range 20 {
+					for i := range 960 / c.event { // more than fit
 						k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}
 						if c.order != "" {
 							k.Order = c.order + fmt.Sprintf("%02d", i)

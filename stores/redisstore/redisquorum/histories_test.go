@@ -285,8 +285,8 @@ func TestQuorumHistories(t *testing.T) { // F1, F2, F3, F5, F6, F19, F21, F24, F
 // TestQuorumHistoryIsItsSeed shows that a seed brings the same history back.
 func TestQuorumHistoryIsItsSeed(t *testing.T) {
 	for name, s := range settings {
-		if s.back == time.Minute {
-			continue // only longer
+		if s.back == time.Minute || s.live && s.back == 0 {
+			continue // longer, or with nothing that another one lacks
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -162,7 +162,7 @@ func TestEndWithoutSomeServers(t *testing.T) { // F4, F5, F42
 		for i, missed := range parts(n, size) {
 			for j, away := range parts(n, size) {
 				for k, e := range ends {
-					if n == 5 && k != (i+j)%len(ends) {
+					if n == 5 && (k != (i+j)%len(ends) || testing.Short() && i < j) {
 						continue // each pair in one way
 					}
 					t.Run(fmt.Sprintf("%d servers, %v miss the claim, %v are away, %+v", n, missed, away, e), func(t *testing.T) {
@@ -218,7 +218,7 @@ func (e end) check(t *testing.T, q *quorum, missed, away []int) {
 		claim.Event, claim.Stamp = "e", claim.Stamp.Add(time.Hour)
 		return claim
 	}
-	for _, d := range []time.Duration{2 * time.Second, least / 2, least} {
+	for _, d := range []time.Duration{2 * time.Second, least} {
 		at(d)
 		for _, down := range append(parts(n, n-n/2-1), nil) {
 			q.only(without(n, down)...)
