@@ -43,33 +43,3 @@ func TestNoAnswerAfterTheEnd(t *testing.T) {
 		t.Errorf("a process that was told of its end may answer: %+v", refused)
 	}
 }
-
-func TestRegistration(t *testing.T) {
-	for name, c := range map[string]struct {
-		ready  bool
-		events []string
-		want   *refusal
-	}{
-		"during the Init phase": {},
-		"after it":              {ready: true, want: registrationClosed},
-		"for events":            {events: []string{"INVOKE"}, want: noEvents},
-	} {
-		proc := &process{p: &Platform{}, ready: c.ready}
-		if got := proc.extend(c.events); got != c.want || proc.extended != (c.want == nil) {
-			t.Errorf("%s: refusal %+v, registered: %v", name, got, proc.extended)
-		}
-	}
-}
-
-func TestTenant(t *testing.T) {
-	for _, tenant := range []string{"", "blue"} {
-		t.Run(tenant, func(t *testing.T) {
-			cfg := config("tenant")
-			cfg.Tenant = tenant
-			p, _ := start(t, cfg)
-			if r := invoke(t, p, Invocation{}); string(r.Payload) != `"`+tenant+`"` {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
-}

@@ -31,7 +31,6 @@ var functions = map[string]func(){
 	"stubborn":   stubborn,
 	"told":       told,
 	"untold":     untold,
-	"tenant":     func() { lambda.Start(tenant) },
 	"init exit":  func() { fmt.Println("first\nno table name"); os.Exit(3) },
 	"init panic": func() { panic("cannot initialise") },
 	"init error": func() { postInitError(); hang() },
@@ -141,11 +140,6 @@ func untold() {
 func goodbye() {
 	fmt.Println("goodbye")
 	os.Exit(0)
-}
-
-func tenant(ctx context.Context) (string, error) {
-	lc, _ := lambdacontext.FromContext(ctx)
-	return lc.TenantID, nil
 }
 
 // flaky is unable to initialise from the moment the file named by FLAKY exists.

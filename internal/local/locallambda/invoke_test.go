@@ -119,18 +119,6 @@ func TestResultOfSuccess(t *testing.T) {
 	}
 }
 
-func TestDeadlineHeaderIsTheTimeout(t *testing.T) {
-	p, _ := start(t, config("gated"))
-	g := newGate(t)
-	result := background(t, p, Invocation{Payload: g.event()})
-	v := g.next(t)
-	v.tell(t, "return")
-	r := receive(t, result, "result")
-	if want := r.Started.Add(patience).UnixMilli(); v.DeadlineMS != want {
-		t.Errorf("deadline %d, want %d", v.DeadlineMS, want)
-	}
-}
-
 func TestFreezeAndThaw(t *testing.T) {
 	needProc(t)
 	p, seen := start(t, config("gated"))

@@ -83,14 +83,3 @@ func TestBrokenStreamIsLeftAlone(t *testing.T) {
 		t.Errorf("%s with %d bytes and %d writes", r.Outcome, len(r.Payload), w.writes)
 	}
 }
-
-func TestResponseSizeLimit(t *testing.T) {
-	p, seen := start(t, config("large"))
-	r := invoke(t, p, Invocation{})
-	if r.Outcome != Failed || r.ErrorType != "Function.ResponseSizeTooLarge" || !strings.Contains(r.ErrorMessage, "6291556") {
-		t.Errorf("%s %s %s", r.Outcome, r.ErrorType, r.ErrorMessage)
-	}
-	// aws-lambda-go gives up on a refused response.
-	seen.await(t, string(Crashed))
-	seen.await(t, eventFrozen)
-}
