@@ -38,6 +38,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	all["../llms.txt"] = read(t, "../llms.txt")
 	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#:]*)(?:#([^)":]*))?[)"]`)
 	code := regexp.MustCompile("(?ms:^```.*?^```$)|`[^`\n]*`")
+	headings := map[string]map[string]bool{}
+	for name, text := range all {
+		headings[name] = anchors(text)
+	}
 	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
 			target := name
@@ -46,7 +50,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", name, err)
-			} else if m[2] != "" && !hasHeading(all[target], m[2]) {
+			} else if m[2] != "" && !headings[target][m[2]] {
 				t.Errorf("%s: %s has no heading #%s", name, target, m[2])
 			}
 		}
@@ -71,32 +75,45 @@ func TestReferencesAreDefined(t *testing.T) {
 	}
 }
 
-// hasHeading reports whether a heading of the text has this anchor on GitHub.
-func hasHeading(text, anchor string) bool {
+// anchors returns those of the headings of a text on GitHub.
+func anchors(text string) map[string]bool {
+	all, dropped := map[string]bool{}, regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-		heading := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		if strings.ReplaceAll(heading, " ", "-") == anchor {
-			return true
+		all[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+// testNames returns the names of all tests, examples and benchmarks.
+func testNames(t *testing.T) (names []string) {
+	t.Helper()
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz|Benchmark)\w*)\(`)
+	for _, path := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, m := range function.FindAllStringSubmatch(read(t, path), -1) {
+				names = append(names, m[1])
+			}
 		}
 	}
-	return false
+	return names
 }
 
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	var code strings.Builder
+	tests := testNames(t)
+	var conformance strings.Builder
 	for _, path := range files(t, ".go") {
-		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "locktest") {
-			code.WriteString(read(t, path))
+		if strings.Contains(path, "locktest") {
+			conformance.WriteString(read(t, path))
 		}
 	}
 	named := regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)\\w+)`|locktest`? \"([a-z ]+)\"")
 	for name, text := range documents(t) {
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
-			if m[1] != "" && !strings.Contains(code.String(), "func "+m[1]+"(") {
+			if m[1] != "" && !slices.Contains(tests, m[1]) {
 				t.Errorf("%s names %s, which does not exist", name, m[1])
 			}
-			if m[2] != "" && !strings.Contains(code.String(), `"`+m[2]+`":`) {
+			if m[2] != "" && !strings.Contains(conformance.String(), `"`+m[2]+`":`) {
 				t.Errorf("%s names locktest %q, which does not exist", name, m[2])
 			}
 		}
@@ -202,10 +219,7 @@ func TestMakeTargetsExist(t *testing.T) {
 // none does.
 func TestMakefileNamesTests(t *testing.T) {
 	t.Parallel()
-	var tests []string
-	for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(repositoryCode(t), -1) {
-		tests = append(tests, m[1])
-	}
+	tests := testNames(t)
 	patterns := regexp.MustCompile(`-run '?([^ '\n]+)`).FindAllStringSubmatch(strings.ReplaceAll(read(t, "../Makefile"), "$$", "$"), -1)
 	patterns = append(patterns, regexp.MustCompile(`(?m)^([^#\n]+)$`).FindAllStringSubmatch(read(t, "../.ci/no-race"), -1)...)
 	found := 0

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
@@ -175,20 +176,26 @@ func withoutIndentation(code string) string {
 // that git ignores.
 func files(t *testing.T, extension string) []string {
 	t.Helper()
-	var names []string
+	names, err := tree()
+	if err != nil || len(names[extension]) == 0 {
+		t.Fatalf("no files %s: %v", extension, err)
+	}
+	return names[extension]
+}
+
+// tree returns all of them, by extension.
+var tree = sync.OnceValues(func() (map[string][]string, error) {
+	names := map[string][]string{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch base := filepath.Base(path); {
 		case err != nil:
 			return err
 		case d.IsDir() && path != ".." && (strings.HasPrefix(base, ".") || slices.Contains([]string{"bin", "cdk.out", "dist", "node_modules"}, base)):
 			return filepath.SkipDir
-		case !d.IsDir() && filepath.Ext(path) == extension:
-			names = append(names, path)
+		case !d.IsDir():
+			names[filepath.Ext(path)] = append(names[filepath.Ext(path)], path)
 		}
 		return nil
 	})
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no files %s: %v", extension, err)
-	}
-	return names
-}
+	return names, err
+})
