@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -74,9 +75,7 @@ func (f *Function) Check() []Finding {
 	for i := range f.Async {
 		found = append(found, f.checkAsync(&f.Async[i])...)
 	}
-	if len(f.Async) > 0 {
-		found = append(found, f.checkAsyncTimeout()...)
-	}
+	found = append(found, f.checkAsyncTimeout()...)
 	if f.GoneDeadLetterQueue != "" {
 		found = append(found, Finding{ID: DeadLetterQueue, Text: fmt.Sprintf("its dead-letter queue %s does not exist, so an event that fails for good is lost unless a failure destination keeps it: "+
 			"create it, or name another", f.GoneDeadLetterQueue)})
@@ -88,10 +87,12 @@ func (f *Function) Check() []Finding {
 // checkAsyncTimeout finds that all attempts may find the lock of a process that
 // died.
 func (f *Function) checkAsyncTimeout() []Finding {
-	last := float64(secondAttempt + thirdAttempt)
+	last := math.Inf(1)
 	for i := range f.Async {
-		waits, _ := f.Async[i].lastAttempt()
-		last = min(last, waits)
+		if a := &f.Async[i]; !a.Retries.is(0) {
+			waits, _ := a.lastAttempt()
+			last = min(last, waits)
+		}
 	}
 	if !f.Timeout.Known || f.Timeout.Value+lockGrace <= last {
 		return nil

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lambdalock/lambdalock/infra/rules"
@@ -138,6 +139,8 @@ func TestFunction(t *testing.T) {
 		"nothing keeps it":        {rules.Function{Async: async(rules.Async{Services: []string{"s3"}})}, []string{rules.FailureDestination}},
 		"dead-letter queue":       {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Services: []string{"s3"}})}, nil},
 		"no retries":              {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(0)})}, []string{rules.RetryAttempts}},
+		"no retries, any timeout": {rules.Function{Timeout: known(900), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(0)})}, []string{rules.RetryAttempts}},
+		"no retries, any age":     {rules.Function{Timeout: known(10), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(0), EventAge: known(60)})}, []string{rules.RetryAttempts}},
 		"1 retry":                 {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts}},
 		"1 retry, in the lease":   {rules.Function{Timeout: known(53), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts, rules.AsyncTimeout}},
 		"1 retry, after it":       {rules.Function{Timeout: known(52), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts}},
@@ -182,6 +185,7 @@ func TestSubscriber(t *testing.T) {
 	}{
 		"good":                          {good, rules.Known(900), nil},
 		"the zero value":                {rules.Subscriber{}, rules.Known(30), []string{rules.FailureDestination}},
+		"nothing is known":              {rules.Subscriber{}, rules.Number{}, []string{rules.FailureDestination}},
 		"one retry":                     {with(func(s *rules.Subscriber) { s.Retries = rules.Known(1) }), rules.Known(3), []string{rules.RetryAttempts}},
 		"two retries":                   {with(func(s *rules.Subscriber) { s.Retries = rules.Known(2) }), rules.Known(3), nil},
 		"the default age":               {with(func(s *rules.Subscriber) { s.EventAge = rules.Known(300) }), rules.Known(293), []string{rules.EventAge}},
@@ -194,6 +198,43 @@ func TestSubscriber(t *testing.T) {
 			t.Parallel()
 			ids(t, c.subscriber.Check(c.timeout), c.want...)
 		})
+	}
+}
+
+// TestNumbers: what a text counts is what was judged.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	function := func(f rules.Function) []rules.Finding { return f.Check() }
+	mapping := func(m rules.Mapping) []rules.Finding { m.ReportsFailures = true; return m.Check(known(10)) }
+	bus := rules.Subscriber{HasFailureDestination: true, Retries: known(1)}
+	async := []rules.Async{{HasFailureDestination: true}}
+	for name, c := range map[string]struct {
+		found []rules.Finding
+		says  []string
+	}{
+		"attempts of a bus": {bus.Check(known(3)), []string{"MaxRetryAttempts 1:", "held twice", "at least 2"}},
+		"last attempt":      {function(rules.Function{Timeout: known(173), Async: async}), []string{"timeout of 173 s", "after 180 s", "at most 172 s"}},
+		"no alarm":          {function(rules.Function{LogLevel: "WARN", LinesAreCounted: true}), []string{"so no alarm sees it"}},
+		"days":              {mapping(rules.Mapping{Kind: rules.SQS, Retention: known(5 * day)}), []string{"for 5 days", "of SQS for 4 by default"}},
+		"sizes":             {mapping(rules.Mapping{Kind: rules.Kinesis, RecordSize: known(4609)}), []string{"up to 4609 KiB", "leaves 4608 KiB"}},
+		"limits":            {mapping(rules.Mapping{Kind: rules.Kinesis, Retries: known(5), RecordAge: known(3600)}), []string{"after 5 retries or 3600 s,"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if len(c.found) != 1 {
+				t.Fatalf("found %+v", c.found)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(c.found[0].Text, text) {
+					t.Errorf("%q lacks %q", c.found[0].Text, text)
+				}
+			}
+		})
+	}
+	for _, f := range function(rules.Function{LogLevel: "WARN"}) {
+		if strings.Contains(f.Text, "alarm") {
+			t.Errorf("there is no alarm: %s", f.Text)
+		}
 	}
 }
 
