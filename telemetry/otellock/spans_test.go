@@ -173,7 +173,8 @@ func TestNoLink(t *testing.T) {
 	}
 }
 
-// TestFailedOperations shows the spans of operations that failed.
+// TestFailedOperations shows the spans of operations that failed. What the
+// store said is not UTF-8.
 func TestFailedOperations(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   string
@@ -186,10 +187,15 @@ func TestFailedOperations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture()
-				f.store.Always(c.op, fault.Deny)
-				_ = middleware.WithLock(keyfuncs.Once(keyfuncs.ByField(func(id string) string { return id })), func(context.Context, string) error { return nil }, f.with()...)(t.Context(), "1")
+				denies := fault.Hooks{Store: f.store, Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+					if r.Op == c.op {
+						return driver.Row{}, false, &driver.Error{Store: "the store", Lasting: true, Answered: true, Unapplied: true, Err: errors.New("\xff denied")}
+					}
+					return r.Send(ctx)
+				}}
+				_ = middleware.WithLock(keyfuncs.Once(keyfuncs.ByField(func(id string) string { return id })), func(context.Context, string) error { return nil }, f.with(middleware.Store(denies))...)(t.Context(), "1")
 				s := f.spans()[c.span]
-				if s.Status.Code != codes.Error || s.Status.Description == "" || attributes(s)["error.type"] != c.kind {
+				if s.Status.Code != codes.Error || !strings.Contains(s.Status.Description, "\uFFFD denied") || attributes(s)["error.type"] != c.kind {
 					t.Errorf("status %v, attributes %v", s.Status, attributes(s))
 				}
 			})
