@@ -85,23 +85,26 @@ func (p *patient) Read(ctx context.Context, name string) (driver.Row, error) {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	denied := &driver.Error{Lasting: true, Store: "table", Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
-	missing := &driver.Error{Lasting: true, Store: "table", Answered: true, Unapplied: true, Hint: "create it"}
+	refused := &driver.Error{Lasting: true, Store: "table", Answered: true, Unapplied: true, Hint: "create it"}
+	missing := &driver.Error{Lasting: true, Store: "table", Answered: true, Unapplied: true, Err: &smithy.GenericAPIError{Code: "ResourceNotFoundException"}}
 	throttled := &driver.Error{Store: "table", Answered: true, Unapplied: true}
 	silent := &driver.Error{Store: "table", Err: errors.New("connection refused")}
 	for name, c := range map[string]struct {
 		patient patient
 		want    []string
+		whom    string // who has to do something
 		silent  bool
 	}{
 		"healthy":          {},
-		"loses conditions": {patient: patient{check: &driver.ConfigError{Reason: "the server applies two writes"}}, want: []string{"error store"}},
+		"loses conditions": {patient: patient{check: &driver.ConfigError{Reason: "the server applies two writes"}}, want: []string{"error store"}, whom: "the store's owner"},
 		"no answer":        {patient: patient{check: silent}, silent: true},
 		"no answer later":  {patient: patient{renew: silent}, silent: true},
-		"write denied":     {patient: patient{renew: denied}, want: []string{"error write"}},
-		"may only read":    {patient: patient{acquire: denied}, want: []string{"error write"}},
-		"no table":         {patient: patient{renew: missing}, want: []string{"error write"}},
-		"throttled":        {patient: patient{renew: throttled}, want: []string{"warning write"}},
-		"read denied":      {patient: patient{read: denied}, want: []string{"warning read"}},
+		"write denied":     {patient: patient{renew: denied}, want: []string{"error write"}, whom: "who gives you permissions"},
+		"may only read":    {patient: patient{acquire: denied}, want: []string{"error write"}, whom: "who gives you permissions"},
+		"write refused":    {patient: patient{renew: refused}, want: []string{"error write"}, whom: "the store's owner"},
+		"no table":         {patient: patient{renew: missing}, want: []string{"error write"}, whom: "who set the table's name"},
+		"throttled":        {patient: patient{renew: throttled}, want: []string{"warning write"}, whom: "the store's owner"},
+		"read denied":      {patient: patient{read: denied}, want: []string{"warning read"}, whom: "who gives you permissions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,6 +121,11 @@ func TestStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(t, lines, c.want...)
+			for i, l := range lines {
+				if l.Level != doctor.OK && l.For != c.whom || i > 0 && lines[i-1].Level == doctor.Error && c.whom != "who gives you permissions" {
+					t.Errorf("for %q, want %q, or of a store that keeps no locks: %+v", l.For, c.whom, l)
+				}
+			}
 			for row := range memory.Rows(t.Context(), "") {
 				if row.Token != "" || row.Name != "orders/lambdalock doctor" {
 					t.Errorf("the doctor left the row %+v", row)
@@ -153,6 +161,47 @@ func (c *table) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Opt
 	return &dynamodb.ScanOutput{}, c.refusal("Scan")
 }
 
+func rightTable() *table {
+	return &table{
+		description: types.TableDescription{
+			TableName: aws.String("locks"), TableStatus: types.TableStatusActive,
+			KeySchema:          []types.KeySchemaElement{{AttributeName: aws.String("lock"), KeyType: types.KeyTypeHash}},
+			BillingModeSummary: &types.BillingModeSummary{BillingMode: types.BillingModePayPerRequest},
+		},
+		ttl: &types.TimeToLiveDescription{AttributeName: aws.String("deleteAfter"), TimeToLiveStatus: types.TimeToLiveStatusEnabled},
+	}
+}
+
+// TestBilling: two writes are one event.
+func TestBilling(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*types.TableDescription)
+		want   []string
+		says   string
+	}{
+		"on demand": {func(*types.TableDescription) {}, nil, "it is billed on demand"},
+		"capped": {func(d *types.TableDescription) {
+			d.OnDemandThroughput = &types.OnDemandThroughput{MaxWriteRequestUnits: aws.Int64(100)}
+		}, nil, "at most 100 writes a second, which is 50 events"},
+		"capacity": {func(d *types.TableDescription) {
+			d.BillingModeSummary = nil
+			d.ProvisionedThroughput = &types.ProvisionedThroughputDescription{WriteCapacityUnits: aws.Int64(6)}
+		}, []string{"warning billing"}, "6 writes a second, which is 3 events"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := rightTable()
+			c.change(&client.description)
+			lines := doctor.Table(t.Context(), client, "locks")
+			want(t, lines, c.want...)
+			if i := slices.IndexFunc(lines, func(l doctor.Line) bool { return l.Check == "billing" }); i < 0 || !strings.Contains(lines[i].Text, c.says) {
+				t.Errorf("%+v, want one that says %q", lines, c.says)
+			}
+		})
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
 	elsewhere := []types.ReplicaDescription{{RegionName: aws.String("us-east-1")}, {RegionName: aws.String("us-east-2")}}
@@ -160,10 +209,7 @@ func TestTable(t *testing.T) {
 		change func(*table)
 		want   []string
 	}{
-		"right": {func(*table) {}, nil},
-		"capped": {func(c *table) {
-			c.description.OnDemandThroughput = &types.OnDemandThroughput{MaxWriteRequestUnits: aws.Int64(100)}
-		}, nil},
+		"right":                    {func(*table) {}, nil},
 		"updating":                 {func(c *table) { c.description.TableStatus = types.TableStatusUpdating }, nil},
 		"creating":                 {func(c *table) { c.description.TableStatus = types.TableStatusCreating }, []string{"error table"}},
 		"key is gone":              {func(c *table) { c.description.TableStatus = types.TableStatusInaccessibleEncryptionCredentials }, []string{"error table"}},
@@ -171,12 +217,9 @@ func TestTable(t *testing.T) {
 		"TTL is off":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusDisabled }, []string{"warning ttl"}},
 		"no TTL":                   {func(c *table) { c.ttl = nil }, []string{"warning ttl"}},
 		"TTL starts":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusEnabling }, nil},
+		"TTL ends":                 {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusDisabling }, []string{"warning ttl"}},
 		"TTL on another attribute": {func(c *table) { c.ttl.AttributeName = aws.String("ttl") }, []string{"warning ttl"}},
-		"capacity": {func(c *table) {
-			c.description.BillingModeSummary = nil
-			c.description.ProvisionedThroughput = &types.ProvisionedThroughputDescription{WriteCapacityUnits: aws.Int64(5)}
-		}, []string{"warning billing"}},
-		"replicas": {func(c *table) { c.description.Replicas = elsewhere }, []string{"error " + rules.Replication}},
+		"replicas":                 {func(c *table) { c.description.Replicas = elsewhere }, []string{"error " + rules.Replication}},
 		"strong replicas": {func(c *table) {
 			c.description.Replicas, c.description.MultiRegionConsistency, c.ttl = elsewhere, types.MultiRegionConsistencyStrong, nil
 		}, []string{"warning " + rules.StrongGlobalTable}},
@@ -186,14 +229,7 @@ func TestTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := &table{
-				description: types.TableDescription{
-					TableName: aws.String("locks"), TableStatus: types.TableStatusActive,
-					KeySchema:          []types.KeySchemaElement{{AttributeName: aws.String("lock"), KeyType: types.KeyTypeHash}},
-					BillingModeSummary: &types.BillingModeSummary{BillingMode: types.BillingModePayPerRequest},
-				},
-				ttl: &types.TimeToLiveDescription{AttributeName: aws.String("deleteAfter"), TimeToLiveStatus: types.TimeToLiveStatusEnabled},
-			}
+			client := rightTable()
 			c.change(client)
 			lines := doctor.Table(t.Context(), client, "locks")
 			want(t, lines, c.want...)
@@ -291,6 +327,7 @@ func TestFunction(t *testing.T) {
 		"no table": {deployed.Function{}, []string{"warning place"}},
 		"setting":  {deployed.Function{Table: "locks", Settings: rules.Function{LogLevel: "FATAL"}}, []string{"warning " + rules.LogLevel}},
 		"mapping":  {deployed.Function{Table: "locks", Mappings: []rules.Mapping{{Kind: rules.SQS}}}, []string{"warning " + rules.PartialAnswer}},
+		"second":   {deployed.Function{Table: "locks", Mappings: []rules.Mapping{{Kind: rules.SQS, ReportsFailures: true}, {Kind: rules.SQS}}}, []string{"warning " + rules.PartialAnswer}},
 		"disabled": {deployed.Function{Table: "locks", Disabled: []string{"7f1b (uploads)"}}, []string{"warning mapping"}},
 		"stopped":  {deployed.Function{Table: "locks", Stopped: true}, []string{"warning concurrency"}},
 		"unread":   {deployed.Function{Table: "locks", Unread: []error{&driver.Error{Lasting: true, Action: "lambda:GetPolicy"}}}, []string{"warning unread"}},

@@ -36,6 +36,11 @@ func TestSimilar(t *testing.T) {
 		"one letter":    {tables{"customers", "orders-locks"}, ". Here there is orders-locks"},
 		"swapped":       {tables{"ordres-lock"}, ". Here there is ordres-lock"},
 		"a stage":       {tables{"prod-orders-lock", "Orders-Lock"}, ". Here there is prod-orders-lock, Orders-Lock"},
+		"other case":    {tables{"ORDERS-LOCK"}, ". Here there is ORDERS-LOCK"},
+		"a letter less": {tables{"ordrs-lock"}, ". Here there is ordrs-lock"},
+		"a quarter":     {tables{"ordrs-lock-v"}, ". Here there is ordrs-lock-v"},
+		"more":          {tables{"ordrs-lck-ve"}, ""},
+		"too many":      {tables{"orders-lock1", "orders-lock2", "orders-lock3", "orders-lock4", "orders-lock5", "orders-lock6"}, ". Here there is orders-lock1, orders-lock2, orders-lock3, orders-lock4, orders-lock5"},
 		"nothing alike": {tables{"customers", "x", "invoices"}, ""},
 		"denied":        {nil, ". Whether another table has a similar name cannot be said: denied"},
 	} {
