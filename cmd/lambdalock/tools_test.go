@@ -258,6 +258,7 @@ func TestWatchAsAUserDoes(t *testing.T) {
 	s := commandtest.NewTable(t, "locks")
 	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "a"})
 	command(t, s.Env, "watch", "--interval", "1ms").Expect(t, 64, "the shortest is 100ms")
+	command(t, s.Env, "list", "--held-for=-1h").Expect(t, 64, "--held-for -1h0m0s: zero or more")
 	for name, args := range map[string][]string{"text": nil, "JSON": {"--json"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

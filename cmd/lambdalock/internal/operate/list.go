@@ -22,10 +22,10 @@ import (
 type List struct {
 	console.StoreFlags
 	jsonFlag
-	Held    bool          `xor:"which" help:"Only locks that are held."`
-	HeldFor time.Duration `xor:"which" placeholder:"1h" help:"Only locks that one holder has held for so long."`
-	Expired bool          `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
-	All     bool          `xor:"which" help:"All rows, free ones as well."`
+	Held    bool           `xor:"which" help:"Only locks that are held."`
+	HeldFor *time.Duration `xor:"which" placeholder:"1h" help:"Only locks that one holder has held for so long."`
+	Expired bool           `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
+	All     bool           `xor:"which" help:"All rows, free ones as well."`
 
 	Interrupted bool `xor:"which" help:"Events of which a run began and nothing is known of its end."`
 }
@@ -50,6 +50,9 @@ const chunk = 1000
 
 // Run runs the command.
 func (c *List) Run(ctx context.Context) error {
+	if c.HeldFor != nil && *c.HeldFor < 0 {
+		return wrongUse("--held-for %v: zero or more", *c.HeldFor)
+	}
 	store, err := inspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return trouble(err)
@@ -58,7 +61,7 @@ func (c *List) Run(ctx context.Context) error {
 }
 
 func (c *List) print(ctx context.Context, store driver.Inspector, out, summary io.Writer) error {
-	l := lister{out: out, json: c.JSON, since: c.HeldFor > 0, interrupted: c.Interrupted, now: time.Now(), count: map[inspect.State]int{}}
+	l := lister{out: out, json: c.JSON, since: c.HeldFor != nil, interrupted: c.Interrupted, now: time.Now(), count: map[inspect.State]int{}}
 	for row, err := range store.Rows(ctx, prefix(c.Namespace)) {
 		if err != nil {
 			return cmp.Or(l.flush(), err)
@@ -67,7 +70,7 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 		l.count[r.State]++
 		held := time.Duration(-1)
 		if r.State == inspect.Held && !row.Cooling() {
-			held = l.now.Sub(r.Since)
+			held = max(0, l.now.Sub(r.Since)) // its clock may be ahead
 			if l.oldest.IsZero() || r.Since.Before(l.oldest) {
 				l.oldest = r.Since
 			}
@@ -96,8 +99,8 @@ func (c *List) wants(r *inspect.Row, held time.Duration) bool {
 	switch {
 	case c.Held:
 		return r.State == inspect.Held
-	case c.HeldFor > 0:
-		return held >= c.HeldFor
+	case c.HeldFor != nil:
+		return held >= *c.HeldFor
 	case c.Expired:
 		return r.State == inspect.Expired
 	case c.Interrupted:

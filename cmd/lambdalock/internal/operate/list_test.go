@@ -96,7 +96,7 @@ func TestListEndsWithItsReader(t *testing.T) {
 // counted, on standard error, and not beside JSON.
 func TestListSelects(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
+	now, moment := time.Now(), time.Nanosecond
 	store := someRows{
 		"held":    {Token: "t", Stamp: now, Until: now.Add(time.Hour)},
 		"expired": {Token: "t", Stamp: now, Until: now.Add(-time.Hour)},
@@ -109,7 +109,8 @@ func TestListSelects(t *testing.T) {
 	}{
 		"by default":       {List{}, "expired held newer"},
 		"held":             {List{Held: true}, "held"},
-		"held for a while": {List{HeldFor: time.Nanosecond}, "held"},
+		"held for a while": {List{HeldFor: &moment}, "held"},
+		"held at all":      {List{HeldFor: new(time.Duration)}, "held"},
 		"expired":          {List{Expired: true}, "expired"},
 		"interrupted":      {List{Interrupted: true}, ""},
 		"all":              {List{All: true}, "expired free held newer"},
@@ -180,7 +181,8 @@ func TestListHeldFor(t *testing.T) {
 		rowtest.Acquire(t, store, "short", 3*time.Hour, lock.Key{Name: "c"})
 		time.Sleep(59 * time.Minute)
 		var out, summary strings.Builder
-		expect.Must(t, (&List{HeldFor: time.Hour}).print(t.Context(), store, &out, &summary))
+		hour := time.Hour
+		expect.Must(t, (&List{HeldFor: &hour}).print(t.Context(), store, &out, &summary))
 		oldest := since.Add(-time.Minute).UTC().Format(time.RFC3339)
 		if strings.Count(out.String(), "orders/") != 1 || !strings.Contains(out.String(), "orders/a") || !strings.Contains(out.String(), "held   "+oldest+" (1h0m ago)  ") {
 			t.Errorf("--held-for 1h prints\n%s", out.String())
