@@ -399,6 +399,13 @@ func TestVerdictOfOtherRows(t *testing.T) {
 	if v := e.Records[0].Keys[0].Verdict; v.Would != explain.Run {
 		t.Errorf("a row with a later stamp: %+v", v)
 	}
+	other := driver.Row{Stamp: time.Now(), Memory: driver.Memory{
+		Completed: []driver.CompletedEvent{{Event: e.Records[0].Keys[0].Event, Until: time.Now().Add(time.Hour)}}, Result: driver.Result{Event: "another"},
+	}}
+	expect.Must(t, e.Judge(t.Context(), rows{row: other}, "", time.Now()))
+	if v := e.Records[0].Keys[0].Verdict; v.Would != explain.Skip || strings.Contains(v.Why, "replay") {
+		t.Errorf("a row that keeps another event's result: %+v", v)
+	}
 	denied := errors.New("denied")
 	if err := e.Judge(t.Context(), rows{err: denied}, "", time.Now()); !errors.Is(err, denied) {
 		t.Errorf("error %v", err)

@@ -93,9 +93,6 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 		return r
 	}
 	r.Fence, r.HighestOrder, r.DeleteAfter = row.Fence, row.Memory.HighestOrder, row.DeleteAfter.UTC()
-	if row.DeleteAfter.IsZero() {
-		r.DeleteAfter = time.Time{}
-	}
 	if r.State == Held || r.State == Expired {
 		r.Holder, r.Event, r.Payload, r.Marks = holder(row), row.Event, row.Payload, row.Marks
 		r.Since, r.Until = row.Since().UTC(), row.Until.UTC()

@@ -111,6 +111,10 @@ func TestInterruptedRows(t *testing.T) { // F19
 		"it ran again meanwhile": {decide: forget("e1"), event: "e1", status: 1, says: "another run of e1 was interrupted meanwhile", interrupted: 2, meanwhile: func(t *testing.T, store *memstore.Store) {
 			die(t, store, "e1", "f request 2", 30*time.Minute)
 		}},
+		"it was done meanwhile": {decide: forget("e1"), event: "e1", status: 1, says: "nothing was changed: e1 was completed meanwhile", completed: "e1", interrupted: 1, meanwhile: func(t *testing.T, store *memstore.Store) {
+			var out strings.Builder
+			expect.OK(t, complete("e1")(t, store, &out, answering(func() {}, nil)))
+		}},
 		"completed already": {decide: complete("e1"), event: "e1", status: 1, says: "was completed", completed: "e1", interrupted: 1, before: func(t *testing.T, store *memstore.Store) {
 			var out strings.Builder
 			expect.OK(t, complete("e1")(t, store, &out, answering(func() {}, nil)))
@@ -133,6 +137,9 @@ func TestInterruptedRows(t *testing.T) { // F19
 			}, c.answer))
 			if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
 				t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
+			}
+			if err != nil && strings.Contains(err.Error(), " is held by ") && !strings.Contains(err.Error(), " (in ") {
+				t.Errorf("held until when: %v", err)
 			}
 			var shown strings.Builder
 			row := rowtest.Read(t, store, "orders/a")

@@ -89,7 +89,7 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 		}
 	}
 	text := "Released " + inspect.Safe(row.Name) + ". The next claim gets it."
-	if row.Event != "" && !row.Cooling() {
+	if row.Event != "" {
 		text += " Nothing delivers its event by itself."
 	}
 	_, err = fmt.Fprintln(out, text)

@@ -133,11 +133,11 @@ func TestReleaseOfAProcess(t *testing.T) {
 func TestReleaseDuringCooldown(t *testing.T) {
 	t.Parallel()
 	store := memstore.New()
-	lk := rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
+	lk := rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a", Event: "e"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
 	expect.Must(t, lk.Complete())
 	var out strings.Builder
 	err := release(t.Context(), store, "orders", "a", &out, answering(nil, nil))
-	if says := out.String(); err != nil || !strings.Contains(says, "The last holder has ended") || strings.Contains(says, "still alive") {
+	if says := out.String(); err != nil || !strings.Contains(says, "The last holder has ended") || strings.Contains(says, "still alive") || strings.Contains(says, "its event") {
 		t.Errorf("%v\n%s", err, says)
 	}
 	if row := rowtest.Read(t, store, "orders/a"); row.Token != "" {

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -89,11 +90,44 @@ func TestCompleteWithoutOnInterrupted(t *testing.T) { // F2
 				}
 				row := rowtest.Read(t, store, "orders/a")
 				locker := expect.Value(lock.New(store, &lock.Options{Namespace: "orders", Logger: slog.New(slog.DiscardHandler)}))(t)
+				knows := c.before == nil && c.of == "" // what the dead holder's event carried
+				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "a", Event: of, Payload: "q"}); errors.As(err, new(*lock.PayloadMismatchError)) != knows {
+					t.Errorf("its next delivery with another payload: %v; the row remembers %+v", err, row.Memory)
+				}
 				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "a", Event: of, Payload: "p"}); !errors.Is(err, lock.ErrCompleted) {
 					t.Errorf("its next delivery: %v; the row remembers %+v", err, row.Memory)
 				}
 			})
 		})
+	}
+}
+
+// watched is a store that keeps the claims.
+type watched struct {
+	*memstore.Store
+	claims []driver.Claim
+}
+
+func (w *watched) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	w.claims = append(w.claims, *c)
+	return w.Store.Acquire(ctx, c)
+}
+
+// TestDecisionsHoldTheName: who meets a decision is told whose it is, and if
+// its process dies, the name is soon free.
+func TestDecisionsHoldTheName(t *testing.T) {
+	t.Parallel()
+	flags := console.StoreFlags{Namespace: "orders"}
+	for holder, decide := range map[string]func(context.Context, driver.Store, io.Writer, asker) error{
+		"lambdalock complete by ": (&Complete{StoreFlags: flags, Key: "a", Event: "e1", Remember: time.Hour}).complete,
+		"lambdalock forget by ":   (&Forget{StoreFlags: flags, Key: "a", Event: "e1"}).forget,
+	} {
+		store := &watched{Store: memstore.New()}
+		interrupt(t, store.Store, "e1")
+		expect.OK(t, decide(t.Context(), store, io.Discard, answering(nil, nil)))
+		if len(store.claims) != 1 || !strings.HasPrefix(store.claims[0].Holder, holder) || store.claims[0].Until.Sub(store.claims[0].Now) > time.Minute {
+			t.Errorf("%s: the claims are %+v", holder, store.claims)
+		}
 	}
 }
 
