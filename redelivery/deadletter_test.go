@@ -259,6 +259,10 @@ func TestLargeMessage(t *testing.T) {
 	const said = "no article 7"
 	const reason = len("ErrorMessage") + len("String") + len(said)
 	own := map[string]events.SQSMessageAttribute{"ErrorMessage": {DataType: "String", StringValue: aws.String("earlier")}}
+	ten := map[string]events.SQSMessageAttribute{}
+	for i := range 10 {
+		ten[fmt.Sprint("attribute", i)] = events.SQSMessageAttribute{DataType: "String", StringValue: aws.String("own")}
+	}
 	for name, c := range map[string]struct {
 		bytes      int // of the body
 		attributes map[string]events.SQSMessageAttribute
@@ -271,6 +275,7 @@ func TestLargeMessage(t *testing.T) {
 		"one byte more":            {bytes: sqslimits.Largest - reason + 1, requests: 2},
 		"largest":                  {bytes: sqslimits.Largest, requests: 2},
 		"keeps its own attribute":  {bytes: sqslimits.Largest - 25, attributes: own, reason: "earlier", requests: 2},
+		"ten of its own":           {bytes: 7, attributes: ten, requests: 1},
 		"larger than the queue's":  {bytes: 300_000, client: sender{most: 262_144}, requests: 2, stays: "a message of 300000 bytes: "},
 		"denied":                   {bytes: 7, client: sender{answer: errDenied}, requests: 1, stays: "a message of 37 bytes: "},
 		"no answer":                {bytes: 7, client: sender{answer: errors.New("connection reset")}, requests: 1, stays: "connection reset"},
@@ -303,6 +308,7 @@ func TestLargeMessage(t *testing.T) {
 // TestWrongOptions shows that options that make no sense panic at once.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
+	redelivery.SQS(&sender{}, &redelivery.Options{HoldTime: time.Millisecond}) // the least that makes sense
 	var none *sqs.Client
 	for name, c := range map[string]struct {
 		use    func()

@@ -32,7 +32,7 @@ type changer struct {
 	sender
 	mu       sync.Mutex
 	timeouts []string // queue, receipt handle and seconds
-	refuses  string   // this receipt handle
+	refuses  string   // receipt handles that begin so
 }
 
 func (c *changer) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -44,7 +44,7 @@ func (c *changer) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Change
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {
 		c.timeouts = append(c.timeouts, fmt.Sprint(*in.QueueUrl, " ", *e.ReceiptHandle, " ", e.VisibilityTimeout))
-		if *e.ReceiptHandle == c.refuses {
+		if c.refuses != "" && strings.HasPrefix(*e.ReceiptHandle, c.refuses) {
 			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("ReceiptHandleIsInvalid"), Message: aws.String("no such handle")})
 		}
 	}
@@ -194,6 +194,7 @@ func TestRefusedEntries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ refuses, arn, want string }{
 		"an entry":  {"r7", arn, `messages=1 of=25 error="ReceiptHandleIsInvalid: no such handle"`},
+		"some":      {"r1", arn, `messages=11 of=25 error="ReceiptHandleIsInvalid: no such handle"`},
 		"no queue":  {"", "arn:aws:kinesis:x", `messages=25 of=25 error="the message has the eventSourceARN \"arn:aws:kinesis:x\"`},
 		"no source": {"", "", `messages=25 of=25`},
 	} {
