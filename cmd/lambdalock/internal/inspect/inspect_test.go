@@ -64,7 +64,7 @@ func TestSafe(t *testing.T) {
 // still says the same.
 func TestJSONIsSafe(t *testing.T) {
 	t.Parallel()
-	const strange = "a\x1b[2J\u009b\u202e\x7f\U000e0041\u2028<é>\"\\"
+	const strange = "a\x1b[2J\u009b\u202e\x7f\U0001d173\U000e0041\u2028<é>\"\\"
 	var out strings.Builder
 	expect.Must(t, inspect.WriteJSON(&out, inspect.Row{Name: strange}, "  "))
 	for _, r := range out.String() {
