@@ -188,6 +188,7 @@ func TestOfAnotherAccount(t *testing.T) {
 	for name, c := range map[string]*cloud{
 		"queue of a stream": deployedFrom(stream, func(_ *cloud, m *esm) { m.DestinationConfig = to("arn:aws:sqs" + other + "gone") }),
 		"function":          deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to("arn:aws:lambda" + other + "function:gone") }),
+		"another Region":    deployedFrom(stream, func(_ *cloud, m *esm) { m.DestinationConfig = to("arn:aws:sqs:us-east-1:123456789012:gone") }),
 		"dead-letter queue": deployedFrom(queue, func(c *cloud, _ *esm) {
 			c.queue["RedrivePolicy"] = `{"deadLetterTargetArn":"arn:aws:sqs` + other + `gone","maxReceiveCount":5}`
 		}),
@@ -198,6 +199,16 @@ func TestOfAnotherAccount(t *testing.T) {
 				t.Errorf("found %q", ids)
 			}
 		})
+	}
+}
+
+// TestDisabled: what delivers nothing is named, also while it is stopped.
+func TestDisabled(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]int{"Enabled": 0, "Enabling": 0, "Disabling": 1, "Disabled": 1} {
+		if _, f := found(t, deployedFrom(queue, func(_ *cloud, m *esm) { m.State = aws.String(state) })); len(f[0].Disabled) != want {
+			t.Errorf("%s: %q is disabled", state, f[0].Disabled)
+		}
 	}
 }
 
