@@ -11,6 +11,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -93,7 +94,7 @@ func (c settled) check(t *testing.T, out string, err error, done bool) {
 }
 
 // TestReleaseNamesTheSlot: of a limited lock whose first slot is free, it names
-// one that somebody can be released from.
+// one that somebody can be released from. JSON has all that have rows.
 func TestReleaseNamesTheSlot(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -110,6 +111,11 @@ func TestReleaseNamesTheSlot(t *testing.T) {
 		"all are free":      {someRows{"slot:2:a": cooled, "slot:3:a": free}, "nobody holds orders/a"},
 	} {
 		c.slots["a"] = free
+		var shown strings.Builder
+		expect.Must(t, (&Show{jsonFlag: jsonFlag{true}}).print(t.Context(), &shown, c.slots, &driver.NamedRow{Name: "orders/a", Row: free}))
+		if n := strings.Count(shown.String(), "\"slot\":"); n != len(c.slots) {
+			t.Errorf("%s: show --json has %d slots:\n%s", name, n, shown.String())
+		}
 		err := release(t.Context(), rowsOnly{memstore.New(), c.slots}, "orders", "a", io.Discard, answering(nil, nil))
 		if status(err) != 1 || !strings.HasSuffix(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
