@@ -218,6 +218,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
 	rowtest.Complete(t, s.Store, key, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
+	rowtest.Complete(t, s.Store, lock.Key{Name: "ordered", Event: "e5", Order: "05"}, nil)
 	sample := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
 	logLine := file(t, "line", "INFO lambdalock: held key="+key.Digest()+" requests=1\n")
 	plainLine := file(t, "line", "INFO lambdalock: held\n")
@@ -230,6 +231,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 		"right":            {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e1"}, 0, "would    skip: completed"},
 		"none, as exec":    {[]string{"--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"another event":    {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e2"}, 0, "would    run: "},
+		"an older one":     {[]string{"--namespace", "orders", "--name", "ordered", "--event", "e4", "--order", "04"}, 0, "would    skip: stale"},
 		"a tenant's":       {[]string{"--namespace", "orders", "--tenant", "blue/sea", "--name", key.Name, "--event", "e2"}, 0, "would    skip: completed"},
 		"another tenant's": {[]string{"--namespace", "orders", "--tenant", "red", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"wrong namespace":  {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
@@ -241,6 +243,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 		"nothing":          {nil, 64, "or give the --name of a key"},
 		"both":             {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
 		"event of a file":  {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},
+		"order of a file":  {[]string{"--order", "05", "event.json"}, 64, "--event and --order belong to --name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
