@@ -29,10 +29,14 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) locker(o lock.Options) *lock.Locker {
 	f.t.Helper()
 	o.Logger = discard
-	o.Observe = func(_ context.Context, o lock.Observation) {
+	observe := o.Observe
+	o.Observe = func(ctx context.Context, o lock.Observation) {
 		f.mu.Lock()
-		defer f.mu.Unlock()
 		f.observed = append(f.observed, o)
+		f.mu.Unlock()
+		if observe != nil {
+			observe(ctx, o)
+		}
 	}
 	l, err := lock.New(f.faulty, &o)
 	if err != nil {

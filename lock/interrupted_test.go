@@ -133,6 +133,11 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
 			time.Sleep(lock.DefaultRemember)
 		}, false},
+		"it dies, nobody asked to keep that, and one fails that was asked": {func(f *fixture, o lock.Options) {
+			f.die(lock.Options{}, event("e1"))
+			o.OnInterrupted = notDone
+			_ = f.mustAcquire(f.locker(o), event("e1")).Release()
+		}, false},
 		"another event dies": {func(f *fixture, o lock.Options) { f.die(o, event("e2")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -493,7 +498,11 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 		},
 		"dropped": func(f *fixture, o lock.Options) {
 			o.Observe = func(context.Context, lock.Observation) { panic("boom") }
-			defer func() { _ = recover() }()
+			defer func() {
+				if recover() == nil {
+					f.t.Error("the lock was not dropped")
+				}
+			}()
 			_, _ = f.locker(o).Acquire(f.t.Context(), event("e1"))
 		},
 		"dead": func(f *fixture, o lock.Options) {
@@ -506,13 +515,13 @@ func TestInterruptedWithoutOnInterrupted(t *testing.T) { // F19
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				o := lock.Options{OnInterrupted: lock.FailInterrupted, Lease: lock.FixedLease(10 * time.Second)}
+				o := lock.Options{OnInterrupted: lock.FailInterrupted, Lease: lock.FixedLease(10 * time.Second), Remember: 2 * lock.DefaultRemember}
 				f.die(lock.Options{}, event("e1"))
 				end(f, o)
-				time.Sleep(lock.DefaultRemember - 5*time.Second)
+				time.Sleep(2*lock.DefaultRemember - 5*time.Second)
 				var interrupted *lock.InterruptedError
 				if _, err := f.locker(o).Acquire(t.Context(), event("e1")); !errors.As(err, &interrupted) || interrupted.Holder != "the dead one" {
-					t.Errorf("a day later: %v", err)
+					t.Errorf("two days later: %v", err)
 				}
 			})
 		})
@@ -541,6 +550,36 @@ func TestNoCooldownWithoutWork(t *testing.T) { // F19
 			}
 		})
 	}
+}
+
+// TestInterruptIsKept: what is kept of a run that cannot tell is who had it and
+// since when, for as long as Remember says from then on, to the last moment.
+func TestInterruptIsKept(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		o := lock.Options{OnInterrupted: lock.FailInterrupted, Remember: time.Hour, Holder: func(context.Context) string { return "holder" }}
+		began, key := time.Now(), event("e1")
+		key.Payload = "payload"
+		lk := f.mustAcquire(f.locker(o), key)
+		payload := f.row().Payload
+		time.Sleep(time.Minute)
+		expect.OK(t, lk.Interrupt())
+		want := driver.InterruptedEvent{Event: "e1", Payload: payload, Holder: "holder", Since: began, Until: time.Now().Add(time.Hour)}
+		check := func() {
+			t.Helper()
+			got := f.row().Memory.Interrupted
+			if len(got) != 1 || !got[0].Since.Equal(want.Since) || !got[0].Until.Equal(want.Until) {
+				t.Fatalf("the row has %+v, want %+v", got, want)
+			}
+			if got[0].Since, got[0].Until = want.Since, want.Until; got[0] != want || payload == "" {
+				t.Errorf("the row has %+v, want %+v", got[0], want)
+			}
+		}
+		check()
+		time.Sleep(time.Hour)
+		complete(t, f.locker(lock.Options{}), "e2")
+		check()
+	})
 }
 
 // TestInterruptHoldsAtLeast: the cooldown follows work of which nobody knows

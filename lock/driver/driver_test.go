@@ -262,12 +262,16 @@ func TestInterrupted(t *testing.T) { // F19
 			t.Parallel()
 			before := slices.Clone(c.row.Memory.Interrupted)
 			row := c.row
-			row.Take(&driver.Claim{Token: "t", Event: "e2", Now: noon, Stamp: noon, Until: noon.Add(1), InterruptedFor: time.Hour}, noon)
+			row.Take(&driver.Claim{Token: "t", Event: "e2", Now: noon, Stamp: noon.Add(time.Hour), Until: noon.Add(1), InterruptedFor: time.Hour}, noon)
 			if !reflect.DeepEqual(row.Memory.Interrupted, c.want) || row.InterruptedFor != time.Hour {
 				t.Errorf("got %+v\nwant %+v", row.Memory.Interrupted, c.want)
 			}
 			if !reflect.DeepEqual(c.row.Memory.Interrupted, before) {
 				t.Error("a slice that another row may share has changed")
+			}
+			cools := row
+			if !cools.Settle(&driver.Settlement{Token: "t", Until: noon, CooldownToken: "cools"}) || cools.Token != "cools" || cools.InterruptedFor != 0 {
+				t.Errorf("in a cooldown: %+v", cools)
 			}
 			if !row.Settle(&driver.Settlement{Token: "t"}) || row.InterruptedFor != 0 || !reflect.DeepEqual(row.Memory.Interrupted, c.want) {
 				t.Errorf("after a release: %+v", row)
@@ -314,16 +318,41 @@ func TestFindInterrupted(t *testing.T) {
 	}
 }
 
+// TestKeepUntil shows that a row is kept for as long as what it remembers
+// longest, and for a day at least.
+func TestKeepUntil(t *testing.T) { // F23
+	t.Parallel()
+	const day = 24 * time.Hour
+	completed := []driver.CompletedEvent{{Event: "e1", Until: noon.Add(2 * day)}, {Event: "e2", Until: noon.Add(time.Hour)}}
+	interrupted := []driver.InterruptedEvent{{Event: "e1", Until: noon.Add(3 * day)}, {Event: "e2", Until: noon.Add(time.Hour)}}
+	for name, c := range map[string]struct {
+		m    driver.Memory
+		want time.Duration
+	}{
+		"nothing":                    {driver.Memory{}, day},
+		"events":                     {driver.Memory{Completed: completed}, 2 * day},
+		"events, for less than that": {driver.Memory{Completed: completed[1:], Interrupted: interrupted[1:]}, day},
+		"interrupted events":         {driver.Memory{Completed: completed, Interrupted: interrupted}, 3 * day},
+		"an order":                   {driver.Memory{HighestOrder: "1"}, 4 * day},
+		"an order, and events":       {driver.Memory{HighestOrder: "1", Completed: completed, Interrupted: interrupted}, 4 * day},
+	} {
+		if got := c.m.KeepUntil(noon, 4*day).Sub(noon); got != c.want {
+			t.Errorf("%s: kept for %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestSince shows that marks and claims that were given up do not make a lock
 // look younger, nor does a late copy of its own claim.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	c := driver.Claim{Token: "t", Now: noon, Stamp: noon, Until: noon.Add(time.Hour)}
+	began := noon.Add(moment)
+	c := driver.Claim{Token: "t", Now: began, Stamp: began, Until: noon.Add(time.Hour)}
 	var row driver.Row
-	row.Take(&c, noon)
+	row.Take(&c, began)
 	row.Settle(&driver.Settlement{Token: "given up", Abandon: true, Stamp: noon.Add(time.Minute)})
-	if got := row.Since(); !got.Equal(noon) || !row.Stamp.After(noon) {
-		t.Errorf("the row with the stamp %v is held since %v, want %v", row.Stamp, got, noon)
+	if got := row.Since(); !got.Equal(began) || !row.Stamp.After(began) {
+		t.Errorf("the row with the stamp %v is held since %v, want %v", row.Stamp, got, began)
 	}
 	if row = (driver.Row{Stamp: noon}); !row.Since().Equal(noon) { // a store without fences
 		t.Errorf("without a fence since %v, want %v", row.Since(), noon)
