@@ -186,7 +186,7 @@ func TestOnInterrupted(t *testing.T) { // F19
 		return &lock.Completion{Result: []byte("result")}, nil
 	}
 	isInterrupted := func(err error) bool { return errors.As(err, new(*lock.InterruptedError)) }
-	isOther := func(err error) bool { return err != nil && !isCompleted(err) }
+	isOther := func(err error) bool { return err != nil && !isCompleted(err) && !isHeld(err) }
 	result := func(want string) func(error) bool {
 		return func(err error) bool {
 			var e *lock.CompletedError
@@ -207,6 +207,9 @@ func TestOnInterrupted(t *testing.T) { // F19
 			<-ctx.Done()
 			return nil, nil
 		}, isLost, isLost, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"that of another lock, which is held": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+			return nil, &lock.HeldError{Key: keyA}
+		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
 		"that of another lock": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
 			return nil, &lock.CompletedError{Key: keyA}
 		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
@@ -296,7 +299,13 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
 		time.Sleep(11 * time.Second)
 		_ = f.mustAcquire(f.locker(lock.Options{}), lock.Key{Name: "a"}).Release()
-		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, new(*lock.InterruptedError)) || len(q.asked) != 1 {
+		var told *lock.InterruptedError
+		o.Observe = func(_ context.Context, o lock.Observation) {
+			if o.Outcome == lock.OutcomeInterrupted && o.Key != a {
+				t.Errorf("observed of %+v", o.Key)
+			}
+		}
+		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, &told) || told.Key != a || len(q.asked) != 1 {
 			t.Fatalf("asked %d times: %v", len(q.asked), err)
 		}
 		var mismatch *lock.PayloadMismatchError
@@ -319,7 +328,8 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		}
 		expect.OK(t, lk.Interrupt())
 		q.answer = lock.SkipInterrupted
-		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !isCompleted(err) || len(q.asked) != 3 {
+		var done *lock.CompletedError
+		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, &done) || done.Key != a || len(q.asked) != 3 {
 			t.Errorf("asked %d times: %v", len(q.asked), err)
 		}
 		if _, err := f.locker(o).AcquireAll(t.Context(), b); !isCompleted(err) {
@@ -467,7 +477,7 @@ func TestLatestKeepsNoInterruptedEvents(t *testing.T) {
 // asked for. A lease that ended while the process was frozen ends the call,
 // although no timer has noticed.
 func TestFrozenWhileAsking(t *testing.T) { // F6, F19
-	for name, keys := range map[string][]lock.Key{"a lock": {event("e1")}, "a set": {keyA, event("e1"), {Name: "z"}}} {
+	for name, keys := range map[string][]lock.Key{"a lock": nil, "a set of one": {event("e1")}, "a set": {keyA, event("e1"), {Name: "z"}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -478,7 +488,11 @@ func TestFrozenWhileAsking(t *testing.T) { // F6, F19
 					on.freeze(time.Minute)
 					return nil, nil
 				}}), 0)
-				if _, err := on.AcquireAll(t.Context(), keys...); !isLost(err) {
+				acquire := func() (*lock.Lock, error) { return on.AcquireAll(t.Context(), keys...) }
+				if keys == nil {
+					acquire = func() (*lock.Lock, error) { return on.Acquire(t.Context(), event("e1")) }
+				}
+				if _, err := acquire(); !isLost(err) {
 					t.Errorf("the work may begin: %v", err)
 				}
 			})

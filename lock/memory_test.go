@@ -304,24 +304,28 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 func TestRememberOfNested(t *testing.T) { // P5
 	t.Parallel()
 	const day = 24 * time.Hour
-	for name, c := range map[string]struct{ outer, inner, want time.Duration }{
-		"as around it":       {4 * day, 0, 4 * day},
-		"as it says":         {4 * day, time.Hour, time.Hour},
-		"longer than it":     {time.Hour, 0, day},
-		"as usual":           {0, 0, day},
-		"with two around it": {7 * day, 0, 7 * day},
+	for name, c := range map[string]struct{ outer, between, inner, want time.Duration }{
+		"as around it":            {outer: 4 * day, want: 4 * day},
+		"as it says":              {outer: 4 * day, inner: time.Hour, want: time.Hour},
+		"longer than it":          {outer: time.Hour, want: day},
+		"as usual":                {want: day},
+		"as the outermost":        {outer: 7 * day, between: 2 * day, want: 7 * day},
+		"as the one between them": {outer: 2 * day, between: 7 * day, want: 7 * day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				inner := f.locker(lock.Options{Remember: c.inner})
-				work := func(ctx context.Context) error { return inner.Do(ctx, event("e1"), nothing) }
-				if name == "with two around it" {
-					inside := work
-					work = func(ctx context.Context) error {
-						return f.locker(lock.Options{}).Do(ctx, lock.Key{Name: "between"}, inside)
-					}
+				work := func(ctx context.Context) error {
+					return f.locker(lock.Options{Remember: c.between}).Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
+						ordered := lock.Key{Name: "ordered", Order: "1"}
+						expect.Must(t, inner.Do(ctx, ordered, nothing))
+						if kept := time.Until(readRow(t, f.faulty.Store, "/ordered").DeleteAfter); kept < c.want {
+							t.Errorf("an order is kept for %v", kept)
+						}
+						return inner.Do(ctx, event("e1"), nothing)
+					})
 				}
 				expect.Must(t, f.locker(lock.Options{Remember: c.outer}).Do(t.Context(), lock.Key{Name: "around"}, work))
 				time.Sleep(c.want)
