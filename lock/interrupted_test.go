@@ -566,6 +566,36 @@ func TestNoCooldownWithoutWork(t *testing.T) { // F19
 	}
 }
 
+// TestLeaseTellsOfATakeover: a Locker that asks nothing tells the work of the
+// run whose name it took over, for as long as it remembers, and of no other.
+func TestLeaseTellsOfATakeover(t *testing.T) { // F19
+	for name, c := range map[string]struct {
+		event string
+		after time.Duration
+		told  bool
+	}{
+		"the event":            {event: "e1", told: true},
+		"another event":        {event: "e2"},
+		"the event, too late":  {event: "e1", after: time.Hour - 11*time.Second},
+		"the event, just so":   {event: "e1", after: time.Hour - 12*time.Second, told: true},
+		"the name, as a mutex": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.die(lock.Options{}, event("e1"))
+				time.Sleep(c.after)
+				lk := f.mustAcquire(f.locker(lock.Options{Remember: time.Hour}), event(c.event))
+				if i := lk.Lease().Interrupted; (i != nil) != c.told || i != nil && i.Holder != "the dead one" {
+					t.Errorf("the lease tells of %+v", i)
+				}
+				expect.OK(t, lk.Release())
+			})
+		})
+	}
+}
+
 // TestInterruptIsKept: what is kept of a run that cannot tell is who had it and
 // since when, for as long as Remember says from then on, to the last moment.
 func TestInterruptIsKept(t *testing.T) { // F19

@@ -449,19 +449,21 @@ func TestMarkAfterATroubledClaim(t *testing.T) {
 // the store does not say what refused it.
 func TestSilentStoreWithMarks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.faulty.Store = silent{memstore.New()}
-		h := hold(t, f.locker(aMinute), "e1")
-		row, ok, err := f.faulty.Store.(silent).Mark(t.Context(), &driver.Mark{Name: "/resource", Token: f.row().Token})
-		if !ok || err != nil {
-			t.Fatal(row, err)
-		}
-		f.faulty.Plan(fault.Release, fault.DropBefore)
-		if err := h.ends(nil); err == nil {
-			t.Error("the event counts as completed, and another run is owed")
-		}
-	})
+	for _, result := range []error{nil, errWork} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			f.faulty.Store = silent{memstore.New()}
+			h := hold(t, f.locker(aMinute), "e1")
+			row, ok, err := f.faulty.Store.(silent).Mark(t.Context(), &driver.Mark{Name: "/resource", Token: f.row().Token})
+			if !ok || err != nil {
+				t.Fatal(row, err)
+			}
+			f.faulty.Plan(fault.Release, fault.DropBefore)
+			if err := h.ends(result); err == nil || errors.Is(err, errWork) {
+				t.Errorf("after a run with the error %v: %v, and another run is owed", result, err)
+			}
+		})
+	}
 }
 
 // silent does not tell which row refused a settlement.

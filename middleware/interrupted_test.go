@@ -279,6 +279,29 @@ func TestAskForAnyResult(t *testing.T) {
 	})
 }
 
+// TestAskForWithoutJSON: a result that cannot be stored completes nothing.
+func TestAskForWithoutJSON(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.interrupt(t, lock.Key{Name: "orders", Event: "7"})
+		asked := 0
+		h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return "ran", nil },
+			f.options(middleware.Namespace(""), middleware.OnInterrupted(middleware.AskFor(func(context.Context, order) (any, bool, error) {
+				asked++
+				return make(chan int), true, nil
+			})))...)
+		for range 2 {
+			if got, err := h(t.Context(), order{ID: "7"}); got != nil || !errors.As(err, new(*json.UnsupportedTypeError)) {
+				t.Errorf("got %v, error %v", got, err)
+			}
+		}
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	err := middleware.Unknown(errRecord)

@@ -44,7 +44,7 @@ func memoryIsStoredUnchanged(f *fixture) { // F46, F47
 		e := fmt.Sprintf("%050d", (i*17)%40)
 		completed := driver.CompletedEvent{Event: e, Until: f.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)}
 		if i%3 > 0 { // of the others it is not known
-			completed.At = f.now.Add(-time.Duration(i) * 24 * time.Hour).Truncate(time.Second)
+			completed.At = f.now.Add(-time.Duration(i) * 10 * 24 * time.Hour).Truncate(time.Second) // up to a year ago
 		}
 		want = append(want, completed)
 	}

@@ -49,3 +49,24 @@ func TestCompletedAtOfAnyVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedSinceNobodyKnows: an event whose time of interruption cannot
+// be read is interrupted all the same.
+func TestInterruptedSinceNobodyKnows(t *testing.T) { // F19
+	t.Parallel()
+	f := newFixture(t)
+	run := func(since string) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: values{
+			"holder": &types.AttributeValueMemberS{Value: "h"}, "since": &types.AttributeValueMemberS{Value: since},
+			"until": &types.AttributeValueMemberN{Value: "1795262400526"},
+		}}
+	}
+	putItem(t, f, "a/n", values{
+		"stamp":       &types.AttributeValueMemberS{Value: "2026-11-21T11:00:00.000000Z"},
+		"interrupted": &types.AttributeValueMemberM{Value: values{"e1": run("yesterday"), "e2": run("")}},
+	})
+	row, err := f.store.Read(t.Context(), "a/n")
+	if err != nil || len(row.Memory.Interrupted) != 2 || !row.Memory.Interrupted[0].Since.IsZero() || row.Memory.Interrupted[0].Holder != "h" {
+		t.Errorf("%+v, error %v", row, err)
+	}
+}
