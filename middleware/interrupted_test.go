@@ -227,6 +227,14 @@ func TestAskBeforeAStream(t *testing.T) {
 	middleware.WithLock(byOrder, h, newFixture().options(middleware.OnInterrupted(ask))...) // it does not panic
 }
 
+// TestRunAfterSkip: of two policies the last one counts, also if it decides
+// nothing.
+func TestRunAfterSkip(t *testing.T) {
+	t.Parallel()
+	middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newFixture().options(middleware.OnInterrupted(middleware.Skip),
+		middleware.OnInterrupted(middleware.Run), middleware.FailOpen())...) // it does not panic
+}
+
 // TestInterruptedRecordFailsForGood: a message whose earlier run was
 // interrupted does not spend its receives, and its group goes on.
 func TestInterruptedRecordFailsForGood(t *testing.T) { // F19
@@ -353,6 +361,10 @@ func TestOnInterruptedIsRefused(t *testing.T) {
 		"another result": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, with(middleware.OnInterrupted(middleware.AskFor(answers)))...)
 		}, "return int"},
+		"a stream": {func() {
+			stream := func(context.Context, order) (io.Reader, bool, error) { return nil, true, nil }
+			middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return nil, nil }, with(middleware.OnInterrupted(middleware.AskFor(stream)))...)
+		}, "use Ask"},
 		"a result of any kind": {func() {
 			anything := func(context.Context, order) (any, bool, error) { return "", true, nil }
 			middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "", nil }, with(middleware.OnInterrupted(middleware.AskFor(anything)))...)
