@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,7 +22,11 @@ const longestPatience = 500 * time.Millisecond
 // handler goes on after its context has ended.
 func (d *delivery[R]) watchedHandler(ctx context.Context, t *task[R]) (err error) {
 	stop := d.watch(ctx, t)
-	defer func() { err = cmp.Or(stop(), err) }()
+	defer func() { // the handler's error still says whether it knows its end
+		if panicked := stop(); panicked != nil {
+			err = errors.Join(panicked, err)
+		}
+	}()
 	return t.handler(ctx)
 }
 

@@ -162,6 +162,36 @@ func TestOverdueObserverThatPanics(t *testing.T) { // F48
 	})
 }
 
+// TestUnknownEndBesideAPanic: that the observer panics says nothing of the end
+// of the handler, which does not know it.
+func TestUnknownEndBesideAPanic(t *testing.T) { // F19, F48
+	for _, at := range []lock.Outcome{middleware.OutcomeOverdue, middleware.OutcomeHandlerFailed} {
+		t.Run(string(at), func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				var ran atomic.Int32
+				observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+					if o.Outcome == at {
+						panic("observer")
+					}
+				})
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+					ran.Add(1)
+					_ = behaves(ctx, m)
+					return middleware.Unknown(errors.New("no answer"))
+				}, newFixture().options(observe, middleware.OnInterrupted(middleware.Fail))...)
+				batch := sqsBatch(message("a", "stuck"), message("b", "quick"))
+				_, _ = h(ctx, batch)
+				again, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				_, _ = h(again, batch)
+				if n := ran.Load(); n != 2 {
+					t.Errorf("the handler began %d times for two messages", n)
+				}
+			})
+		})
+	}
+}
+
 // TestOverdueIsAWarning shows the level: nothing is lost yet, and the batch may
 // still end in time.
 func TestOverdueIsAWarning(t *testing.T) {

@@ -105,7 +105,9 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
 			reported = true
-			d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+			if panicked := caught(func() { d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err}) }); panicked != nil {
+				err = errors.Join(panicked, err) // which still says whether the handler knows its end
+			}
 		}
 		return err
 	}
