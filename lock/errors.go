@@ -133,8 +133,8 @@ func (e *PayloadMismatchError) Error() string {
 type InterruptedError struct {
 	Key    Key
 	Holder string // of that run, as it described itself
-	// Since is when that run acquired the name, by its own clock, or a little
-	// later.
+	// Since is when that run acquired the name, by its own clock, or when a claim
+	// of another event was given up after that.
 	Since time.Time
 }
 

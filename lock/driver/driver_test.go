@@ -354,6 +354,10 @@ func TestSince(t *testing.T) {
 	if got := row.Since(); !got.Equal(began) || !row.Stamp.After(began) {
 		t.Errorf("the row with the stamp %v is held since %v, want %v", row.Stamp, got, began)
 	}
+	row.Fence = noon.Add(time.Hour).UnixMicro() // of a clock that was ahead before
+	if got := row.Since(); !got.Equal(row.Stamp) {
+		t.Errorf("with a fence that is ahead since %v, want %v", got, row.Stamp)
+	}
 	if row = (driver.Row{Stamp: noon}); !row.Since().Equal(noon) { // a store without fences
 		t.Errorf("without a fence since %v, want %v", row.Since(), noon)
 	}
