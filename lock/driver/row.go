@@ -141,10 +141,10 @@ func (r *Row) Join() bool {
 // OwnedBy reports whether the token owns the row.
 func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == token }
 
-// Since returns when the owner acquired the row: the time of the stamp, which is
-// later if there were marks, or claims that were given up; or that of the fence,
-// as [Row.Take] makes it, which is later if a clock was ahead before. The
-// earlier of them is right, or nearer to it.
+// Since returns when the owner acquired the row: the time of the stamp, which
+// is later if there were marks, or claims that were given up; or that of the
+// fence, as [Row.Take] makes it, which is later if a clock was ahead before.
+// The earlier of them is right, or nearer to it.
 func (r *Row) Since() time.Time {
 	if fence := time.UnixMicro(r.Fence); r.Fence != 0 && fence.Before(r.Stamp) {
 		return fence
