@@ -46,7 +46,8 @@ func PartialAnswers() Option {
 }
 
 // OnlyLatest is [Latest] for records: those of one name in a batch are one run,
-// too. If that fails, the next record takes its turn.
+// too, with the first of them: take the name from it and read the current state
+// yourself. If the run fails, the next record takes its turn.
 func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true } }
 
 // Around calls f around the lock and the handler of each record of a batch, for
