@@ -14,13 +14,9 @@ import (
 // hold is one row that is ours.
 type hold struct {
 	claimState
-	outer *hold        // under which this one was acquired; nil: none
-	until atomic.Int64 // microseconds: end of the lease as last confirmed
-	// answered is whether OnInterrupted has let the work run, so that earlier runs
-	// count no more.
-	answered bool
-	// asking is whether OnInterrupted is deciding, so that no work has begun.
-	asking bool
+	outer    *hold        // under which this one was acquired; nil: none
+	until    atomic.Int64 // microseconds: end of the lease as last confirmed
+	question question
 
 	reading sync.Mutex
 	read    time.Time // the last reading of the clock; guarded by reading
@@ -30,6 +26,15 @@ type hold struct {
 	end    end
 	renews interface{ look() } // the heartbeat; nil: there is none
 }
+
+// question is how far Options.OnInterrupted has come.
+type question int
+
+const (
+	unasked  question = iota
+	asked             // it is deciding: no work has begun
+	answered          // it has let the work run: earlier runs count no more
+)
 
 type heldKey struct{}
 

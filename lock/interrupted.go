@@ -47,11 +47,11 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 			return nil, err
 		}
 	}
-	asked := l.each()[first]
-	i := asked.interrupted()
-	asked.observeNow(OutcomeInterrupted, i)
+	one := l.each()[first]
+	i := one.interrupted()
+	one.observeNow(OutcomeInterrupted, i)
 	for _, one := range l.each() {
-		one.asking = true
+		one.question = asked
 	}
 	c, err := decide(l.Context(), i)
 	switch {
@@ -73,7 +73,7 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	}
 	ended = true
 	for _, one := range l.each() {
-		one.asking, one.answered = false, true
+		one.question = answered
 	}
 	return l, nil
 }

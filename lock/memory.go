@@ -198,7 +198,7 @@ func (h *hold) memoryAfter(work progress) *driver.Memory {
 			Event: h.claim.Event, Payload: h.claim.Payload, Holder: h.claim.Holder, Since: h.claim.Stamp,
 			Until: now.Add(h.claim.InterruptedFor).Truncate(time.Millisecond),
 		}, now)
-	case work == failed && h.answered && m.FindInterrupted(h.claim.Event, now) != nil:
+	case work == failed && h.question == answered && m.FindInterrupted(h.claim.Event, now) != nil:
 		m.Interrupted = slices.DeleteFunc(slices.Clone(m.Interrupted), func(e driver.InterruptedEvent) bool { return e.Event == h.claim.Event })
 	case work == unbegun && h.claim.InterruptedFor > 0 && h.isOnlyTold():
 		e := h.row.Previous

@@ -125,7 +125,7 @@ func (h *hold) settleUntil(now time.Time, completes bool) time.Time {
 // may have been set meanwhile, and the monotonic one have stood still: what
 // passed by both has passed.
 func (h *hold) coolDown(s *driver.Settlement) {
-	if h.asking {
+	if h.question == asked {
 		return
 	}
 	began := h.clock.Now()
