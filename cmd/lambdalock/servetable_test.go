@@ -24,7 +24,7 @@ func TestServeTable(t *testing.T) {
 			t.Parallel()
 			event := s3Event(t, "cat.png")
 			p := commandtest.Begin(t, prepare(t, nil, append([]string{"serve-table", "--table", "orders-locks"}, args...)...))
-			env := exported(p)
+			env := append([]string{"LAMBDALOCK_STORE=redis://127.0.0.1:1"}, exported(p)...) // of the shell before
 			if !slices.Contains(env, "LOCK_TABLE_NAME=orders-locks") {
 				t.Errorf("no name of the table in %q", env)
 			}

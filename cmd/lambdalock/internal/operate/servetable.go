@@ -45,6 +45,7 @@ func (c *ServeTable) Run(ctx context.Context) error {
 	}
 	defer table.Close()
 	fmt.Fprintf(os.Stderr, "Serves the empty table %s on %s, until Ctrl-C. For functions and commands in other shells:\n", name, listener.Addr())
+	fmt.Println("export LAMBDALOCK_STORE=") // it would take precedence over LOCK_TABLE_NAME
 	for _, variable := range table.Env {
 		fmt.Println("export " + variable) // neither an address nor the name of a table needs quotes
 	}
