@@ -38,8 +38,9 @@
 // the event types that aws-lambda-go lacks.
 //
 // Every key function is deterministic, does not panic on any event, and gives
-// different things different keys. Names and events may be of any length,
-// because package lock hashes what a store cannot hold.
+// different things different keys: each source has a prefix of its own, and the
+// Name of SQSMessage is "sqs/" and the id. Names and events may be of any
+// length, because package lock hashes what a store cannot hold.
 //
 // Errors are a [*lock.NoKeyError] that names the field at fault, [ErrIgnore] or
 // [ErrNoLock].
