@@ -457,6 +457,32 @@ func TestForeignRows(t *testing.T) { // F41
 	}
 }
 
+// TestUnreadableInterruptions: a row that somebody has spoiled makes no event
+// run that it may have as an interrupted one, and no name look held for ever.
+func TestUnreadableInterruptions(t *testing.T) { // F19, F41
+	t.Parallel()
+	f := newFixture(t)
+	past := &types.AttributeValueMemberS{Value: "2000-11-21T08:15:30.000000Z"}
+	run := func(v types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: values{"e": v}}
+	}
+	for name, item := range map[string]values{
+		"not a map":                    {"interrupted": past},
+		"an event that is not a map":   {"interrupted": run(past)},
+		"an event without a time":      {"interrupted": run(run(past))},
+		"a time that is not a number":  {"interrupted": run(&types.AttributeValueMemberM{Value: values{"until": past}})},
+		"interruptedFor, not a number": {"ownerToken": past, "heldUntil": past, "interruptedFor": past},
+		"interruptedFor, negative":     {"ownerToken": past, "heldUntil": past, "interruptedFor": &types.AttributeValueMemberN{Value: "-1"}},
+	} {
+		item["stamp"] = past
+		putItem(t, f, "/"+name, item)
+		_, err := f.locker(t, lock.Options{}).Acquire(patience.Context(t), lock.Key{Name: name, Event: "e"})
+		if !errors.As(err, new(*lock.StoreError)) || !strings.Contains(err.Error(), "row has") {
+			t.Errorf("%s: %v, want a StoreError about the row", name, err)
+		}
+	}
+}
+
 // TestUnreadableRowIsReleased shows that a claim is given up if it was granted
 // before its row turned out to be unreadable.
 func TestUnreadableRowIsReleased(t *testing.T) { // F2, F41

@@ -158,20 +158,22 @@ func interruptedValue(events []driver.InterruptedEvent) types.AttributeValue {
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-func parseInterrupted(interrupted types.AttributeValue) []driver.InterruptedEvent {
+// parseInterrupted reports whether all events can be read: one that is left out
+// would run again.
+func parseInterrupted(interrupted types.AttributeValue) (events []driver.InterruptedEvent, ok bool) {
 	all := members(interrupted)
 	untils := make(values, len(all))
 	for event, v := range all {
 		untils[event] = members(v)["until"]
 	}
 	inOrder := inPlace(untils)
-	events := make([]driver.InterruptedEvent, len(inOrder))
+	events = make([]driver.InterruptedEvent, len(inOrder))
 	for i, e := range inOrder {
 		run := members(all[e.event])
 		since, _ := time.Parse(layout, str(run, "since")) // it only tells people
 		events[i] = driver.InterruptedEvent{Event: e.event, Payload: str(run, "payload"), Holder: str(run, "holder"), Since: since, Until: e.until}
 	}
-	return events
+	return events, len(events) == len(all) && (all != nil || interrupted == nil)
 }
 
 // parse reads a row. It returns the zero Row if there is no item, or an item
@@ -218,8 +220,14 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 	row.TakesMarks = whole(item, "takesMarks") != 0
 	row.Line, row.Served = whole(item, "line"), whole(item, "served")
 	row.InterruptedFor = time.Duration(whole(item, "interruptedFor")) * time.Millisecond
+	if item["interruptedFor"] != nil && row.InterruptedFor <= 0 {
+		return driver.Row{}, s.unreadable("has an interruptedFor that is not a number of milliseconds")
+	}
 	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
-	row.Memory.Interrupted = parseInterrupted(item["interrupted"])
+	var ok bool
+	if row.Memory.Interrupted, ok = parseInterrupted(item["interrupted"]); !ok {
+		return driver.Row{}, s.unreadable("has interrupted events that cannot be read")
+	}
 	return row, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -77,6 +78,8 @@ func parse(body []byte, key string) (record, error) {
 		return record{Name: format.Name, RowFormat: format.RowFormat}, nil
 	case r.Stamp.IsZero():
 		return record{}, errors.New("its content has no stamp: is the prefix used by something else?")
+	case slices.ContainsFunc(r.Interrupted, func(e interruptedEvent) bool { return e.Until.IsZero() }): // it would run again
+		return record{}, errors.New("an interrupted event has no readable time until which it is kept")
 	case r.OwnerToken == "":
 		return r, nil
 	}

@@ -83,6 +83,8 @@ func TestUnreadableObjects(t *testing.T) {
 		"stamp, not a time":  {`{"name": "n", "stamp": "noon"}`, "not a lock"},
 		"held without lease": {free + `, "ownerToken": "t", "heldUntil": "2026-11-21T12:00:00Z"}`, "no readable lease"},
 		"lease, not a time":  {free + `, "ownerToken": "t", "lease": "long"}`, "no readable lease"},
+		"interruptedFor":     {free + `, "ownerToken": "t", "lease": "5s", "interruptedFor": "long"}`, "no readable interruptedFor"},
+		"interrupted":        {free + `, "interrupted": [{"event": "e"}]}`, "no readable time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

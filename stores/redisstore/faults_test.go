@@ -253,6 +253,18 @@ func TestKeyOfAnother(t *testing.T) {
 		"fence": {func(key string) {
 			set(key, "fence", "x", "stamp", "2026-11-21T12:00:00.000000Z")
 		}, "fence that is not a 64-bit number"},
+		"interruptedFor": {func(key string) {
+			set(key, "interruptedFor", "x", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "interruptedFor that is not a number"},
+		"interruptedFor, zero": {func(key string) {
+			set(key, "interruptedFor", "0", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "interruptedFor that is not a number"},
+		"interrupted": {func(key string) {
+			set(key, "interrupted", "e 2026-11-21T12:00:00.000Z\n", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "interrupted events that cannot be read"},
+		"interrupted, no time": {func(key string) {
+			set(key, "interrupted", "e 2026 2026-11-21T12:00:00.000000Z  h\n", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "interrupted events that cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.put("lambdalock:" + name)

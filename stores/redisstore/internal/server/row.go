@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -66,7 +67,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 		Cooldown: r.fields["cooldown"], Previous: parsePrevious(r.previous),
 		Memory: driver.Memory{
 			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
-			Result: driver.Result{Event: r.fields["resultEvent"]}, Interrupted: parseInterrupted(r.fields["interrupted"]),
+			Result: driver.Result{Event: r.fields["resultEvent"]},
 		},
 	}
 	if row.Memory.Result.Event != "" {
@@ -91,6 +92,12 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	row.TakesMarks = r.fields["takesMarks"] != ""
 	row.InterruptedFor = time.Duration(number(r.fields["interruptedFor"])) * time.Millisecond
+	if r.fields["interruptedFor"] != "" && row.InterruptedFor <= 0 {
+		return driver.Row{}, fmt.Errorf("the row has an interruptedFor that is not a number of milliseconds")
+	}
+	if row.Memory.Interrupted, err = parseInterrupted(r.fields["interrupted"]); err != nil {
+		return driver.Row{}, err
+	}
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	row.Line, row.Served = number(r.fields["line"]), number(r.fields["served"]) // these only pace waiters
 	return row, nil
@@ -209,23 +216,26 @@ func interruptedLines(events []driver.InterruptedEvent) string {
 	return b.String()
 }
 
-// parseInterrupted skips lines that it cannot read.
-func parseInterrupted(lines string) []driver.InterruptedEvent {
+var errInterrupted = errors.New("the row has interrupted events that cannot be read")
+
+// parseInterrupted skips no line that it cannot read, because that event would
+// run again.
+func parseInterrupted(lines string) ([]driver.InterruptedEvent, error) {
 	var events []driver.InterruptedEvent
 	for line := range strings.Lines(lines) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 		if len(parts) != 5 {
-			continue
+			return nil, errInterrupted
 		}
 		until, err := time.Parse(milliLayout, parts[1])
 		if err != nil {
-			continue
+			return nil, errInterrupted
 		}
 		events = append(events, driver.InterruptedEvent{
 			Event: unescape(parts[0]), Until: until, Since: ParseTimestamp(parts[2]), Payload: unescape(parts[3]), Holder: unescape(parts[4]),
 		})
 	}
-	return events
+	return events, nil
 }
 
 // parsePrevious returns the run of a dead holder.
