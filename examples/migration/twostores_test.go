@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -135,4 +136,39 @@ func TestFencesRise(t *testing.T) {
 			t.Errorf("the fences are %v", b.fences)
 		}
 	})
+}
+
+// TestInterruptedBetweenStores: a payment of which nobody knows the end runs
+// again neither while both stores are in use nor afterwards, if both locks have
+// OnInterrupted.
+func TestInterruptedBetweenStores(t *testing.T) {
+	t.Parallel()
+	skips := middleware.OnInterrupted(middleware.Skip)
+	for name, c := range map[string]struct {
+		outer, inner []middleware.Option
+		runs         int
+	}{
+		"both":  {[]middleware.Option{skips}, []middleware.Option{skips}, 2},
+		"outer": {[]middleware.Option{skips}, nil, 3},
+		"inner": {nil, []middleware.Option{skips}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, oldStore, newStore, runs := newBank(t), memstore.New(), memstore.New(), 0
+			pay := func(context.Context, payment) error {
+				runs++
+				return middleware.Unknown(errors.New("the bank does not answer"))
+			}
+			inOld := middleware.WithLock(byID, pay, append(c.inner, middleware.Store(oldStore))...)
+			both := middleware.WithLock(byID, inOld, append(c.outer, middleware.Store(newStore))...)
+			inNew := middleware.WithLock(byID, pay, middleware.Store(newStore), skips)
+			_ = b.invoke(middleware.WithLock(byID, pay, middleware.Store(oldStore), skips), payment{"1"})
+			_ = b.invoke(both, payment{"1"})
+			_ = b.invoke(both, payment{"2"})
+			_ = b.invoke(inNew, payment{"2"})
+			if runs != c.runs {
+				t.Errorf("two payments were tried %d times, want %d", runs, c.runs)
+			}
+		})
+	}
 }
