@@ -86,8 +86,8 @@ type Options struct {
 	//
 	// An error of the work, or a panic, is a known end, unless the error wraps
 	// [ErrUnknown]. So is work that never began, if the store could be told. A name
-	// remembers up to 64 such events, each for as long as Remember says after the
-	// end of its lease. With OnInterrupted every key needs an Event (of several
+	// remembers the last 64 such events, each for as long as Remember says after
+	// the end of its lease. With OnInterrupted every key needs an Event (of several
 	// keys, one is enough), and the store must be a [driver.Coalescer]; Latest and
 	// AcquireOneOf do not use it. Nil: the work runs again.
 	OnInterrupted func(ctx context.Context, i *InterruptedError) (*Completion, error)

@@ -38,7 +38,8 @@ func byOrder(_ context.Context, o order) (lock.Key, error) {
 	return lock.Key{Name: "confirmation/" + o.ID, Event: o.ID}, nil
 }
 
-// confirm is where your own work goes: the request to the mail server.
+// confirm is where your own work goes: the request to the mail server. If that
+// has no answer, also because ctx has ended, return middleware.Unknown.
 func confirm(ctx context.Context, o order) error {
 	if o.To == "" {
 		return errors.New("the order has no address")
