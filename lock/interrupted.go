@@ -54,8 +54,9 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 		one.question = asked
 	}
 	c, err := decide(l.Context(), i)
+	other := i
 	switch {
-	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted): // of another lock, and not to be taken for an answer about this one
+	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted) || errors.As(err, &other) && other != i: // of another lock, and not to be taken for an answer about this one
 		return nil, fmt.Errorf("lambdalock: key %s: OnInterrupted failed: %v", i.Key.Digest(), err)
 	case err != nil:
 		return nil, err

@@ -186,7 +186,7 @@ func TestOnInterrupted(t *testing.T) { // F19
 		return &lock.Completion{Result: []byte("result")}, nil
 	}
 	isInterrupted := func(err error) bool { return errors.As(err, new(*lock.InterruptedError)) }
-	isOther := func(err error) bool { return err != nil && !isCompleted(err) && !isHeld(err) }
+	isOther := func(err error) bool { return err != nil && !isCompleted(err) && !isHeld(err) && !isInterrupted(err) }
 	result := func(want string) func(error) bool {
 		return func(err error) bool {
 			var e *lock.CompletedError
@@ -210,6 +210,13 @@ func TestOnInterrupted(t *testing.T) { // F19
 		"that of another lock, which is held": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
 			return nil, &lock.HeldError{Key: keyA}
 		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"that of another lock, which was interrupted": {func(_ context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
+			other := *i
+			return nil, &other
+		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"a reason": {func(_ context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
+			return nil, errors.Join(boom, i)
+		}, isInterrupted, isInterrupted, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
 		"that of another lock": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
 			return nil, &lock.CompletedError{Key: keyA}
 		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
