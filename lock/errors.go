@@ -140,7 +140,7 @@ type InterruptedError struct {
 
 // Error implements error.
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("lambdalock: key %s: a run of this event in %q, which began at %s, was interrupted, and it is not known whether its work was done: find out, and then complete the event or forget it",
+	return fmt.Sprintf("lambdalock: key %s: a run of this event in %q, which began at %s, was interrupted, and it is not known whether its work was done: OnInterrupted decides; with Fail, find out, and then complete the event or forget it",
 		e.Key.Digest(), e.Holder, e.Since.UTC().Format(time.RFC3339))
 }
 

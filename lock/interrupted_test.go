@@ -84,6 +84,29 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 				return boom
 			})
 		}, true},
+		"it fails once its lease is lost to nobody": {func(f *fixture, o lock.Options) {
+			o.Lease = lock.FixedLease(10 * time.Second)
+			do(f, o, func(context.Context) error {
+				time.Sleep(11 * time.Second)
+				return boom
+			})
+		}, true},
+		"it fails once its context has ended": {func(f *fixture, o lock.Options) {
+			ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+			defer cancel()
+			_ = f.locker(o).Do(ctx, event("e1"), func(ctx context.Context) error {
+				<-ctx.Done()
+				return boom
+			})
+		}, true},
+		"it panics once its caller has given up": {func(f *fixture, o lock.Options) {
+			defer func() { _ = recover() }()
+			ctx, cancel := context.WithCancel(f.t.Context())
+			_ = f.locker(o).Do(ctx, event("e1"), func(ctx context.Context) error {
+				cancel()
+				panic(boom)
+			})
+		}, true},
 		"it fails": {func(f *fixture, o lock.Options) { do(f, o, func(context.Context) error { return boom }) }, false},
 		"it panics": {func(f *fixture, o lock.Options) {
 			defer func() { _ = recover() }()

@@ -78,13 +78,14 @@ type Options struct {
 	RememberEvents int
 	// OnInterrupted decides about an event that was interrupted: an earlier run of
 	// it began, and nothing is known of its end, because the process died, the
-	// lease was lost, or no request to end the lock was applied. It is called under
-	// the lock, with the context of the work. If it returns a Completion, the event
-	// is completed with that and the work does not run; if an error, that is what
-	// Acquire returns, and the event stays interrupted; otherwise the work runs.
-	// [SkipInterrupted] and [FailInterrupted] are such functions.
+	// lease was lost, the context of the work had ended when it failed, or no
+	// request to end the lock was applied. It is called under the lock, with the
+	// context of the work. If it returns a Completion, the event is completed with
+	// that and the work does not run; if an error, that is what Acquire returns,
+	// and the event stays interrupted; otherwise the work runs. [SkipInterrupted]
+	// and [FailInterrupted] are such functions.
 	//
-	// An error of the work, or a panic, is a known end, unless the error wraps
+	// Any other error of the work, or panic, is a known end, unless the error wraps
 	// [ErrUnknown]. So is work that never began, if the store could be told. A name
 	// remembers the last 64 such events, each for as long as Remember says after
 	// the end of its lease. With OnInterrupted every key needs an Event (of several

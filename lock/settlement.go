@@ -44,7 +44,16 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // delivery runs. It does so after the lock's context has ended, too. After an
 // error the name is free once its lease ends. After Complete it does nothing
 // and returns what Complete returned.
-func (l *Lock) Release() error { return l.releaseAfter(failed) }
+//
+// Work whose context has ended may have been cut short, at its deadline for
+// example, and cannot tell whether it has had its effect: Release is then
+// [Lock.Interrupt].
+func (l *Lock) Release() error {
+	if l.Context().Err() != nil {
+		return l.Interrupt()
+	}
+	return l.releaseAfter(failed)
+}
 
 // Interrupt is [Lock.Release] for work that cannot tell whether it has had its
 // effect: the event counts as interrupted. Without [Options.OnInterrupted], or

@@ -39,7 +39,7 @@ func byOrder(_ context.Context, o order) (lock.Key, error) {
 }
 
 // confirm is where your own work goes: the request to the mail server. If that
-// has no answer, also because ctx has ended, return middleware.Unknown.
+// has no answer, return middleware.Unknown.
 func confirm(ctx context.Context, o order) error {
 	if o.To == "" {
 		return errors.New("the order has no address")

@@ -47,7 +47,7 @@ func Interrupted(t *testing.T, open Opener, c Config) {
 
 // interruptedKinds is what must happen in a few histories.
 var interruptedKinds = []string{
-	"killed at a request", "killed", "frozen", "failed", "panicked", "could not tell", "completed",
+	"killed at a request", "killed", "frozen", "failed", "panicked", "could not tell", "cut short", "completed",
 	"skip asked", "fail asked", "ask asked", "done", "not done", "no answer", "the question panicked",
 	"of a run that never began", "of a run that ended", "after another took the name over", "run after an answer", "asked again after that", "taken over from the dead",
 }

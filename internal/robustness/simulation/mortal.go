@@ -37,7 +37,6 @@ type mortal struct {
 	mayHaveLost bool
 	before      *mortal   // had the name before
 	fresh       int64     // freezes, when the last answer arrived
-	unknown     bool      // the work could not tell
 	knownEnd    bool      // the work failed or panicked
 	recorded    bool      // a known end, in the row
 	asked       []*mortal // of whose runs it was asked
@@ -174,17 +173,21 @@ func (p *mortal) work(ctx context.Context, random *rand.Rand) error {
 	p.i.mu.Lock()
 	defer p.i.mu.Unlock()
 	if err != nil && how == 0 || how == 4 {
-		p.unknown = true
 		p.i.count("could not tell")
 		return errors.Join(err, lock.ErrUnknown)
 	}
+	if how == 3 || err != nil {
+		if p.knownEnd = ctx.Err() == nil; p.knownEnd {
+			p.event.done = false
+		} else {
+			p.i.count("cut short")
+		}
+	}
 	switch {
 	case how == 3:
-		p.knownEnd, p.event.done = true, false
 		p.i.count("panicked")
 		panic(planned("handler"))
 	case err != nil:
-		p.knownEnd, p.event.done = true, false
 		p.i.count("failed")
 		return err
 	}
@@ -298,7 +301,8 @@ func (p *mortal) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 		if s.Abandon {
 			p.mayHaveLost = p.mayHaveLost || time.Since(p.sent) > time.Second
 		}
-		if err == nil && ok && !p.unknown && !p.mayHaveLost {
+		interrupts := s.Memory != nil && s.Memory.FindInterrupted(p.event.key.Event, time.Time{}) != nil
+		if err == nil && ok && !interrupts && !p.mayHaveLost {
 			p.recorded = true
 		}
 		return row, ok, err
