@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
@@ -12,9 +11,9 @@ import (
 // [*NoKeyError], [*DeadlineError] or [*ConfigError], a [*LostError] if the
 // store took longer than the lease, or what Options.OnInterrupted returned.
 //
-// The caller must end the Lock with Complete or Release. A Lock that is dropped
-// holds the name until its lease ends and, unless that is fixed, for as long as
-// the process lives. [Locker.Do] always ends its Lock.
+// The caller must end the Lock with Complete, Fail or Release. A Lock that is
+// dropped holds the name until its lease ends and, unless that is fixed, for as
+// long as the process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	w := &waiter{acquisition: l.newAcquisition(invocation.Believable(ctx), key)}
 	ask := w.run
@@ -38,11 +37,8 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
-	if err := work(lk.Context()); err != nil {
-		if errors.Is(err, ErrUnknown) {
-			_ = lk.Interrupt()
-		}
+	defer func() { _ = lk.Fail(err) }() // does nothing after Complete, and reports its own errors
+	if err = work(lk.Context()); err != nil {
 		return err
 	}
 	return lk.Complete()

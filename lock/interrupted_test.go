@@ -356,7 +356,7 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		if len(q.asked) != 2 {
 			t.Errorf("asked %d times, want once more after it was refused", len(q.asked))
 		}
-		expect.OK(t, lk.Interrupt())
+		expect.OK(t, lk.Fail(lock.ErrUnknown))
 		q.answer = lock.SkipInterrupted
 		var done *lock.CompletedError
 		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, &done) || done.Key != a || len(q.asked) != 3 {
@@ -400,7 +400,7 @@ func TestInterruptedPayload(t *testing.T) { // F19
 			if dies {
 				f.die(o, key)
 			} else {
-				expect.OK(t, f.mustAcquire(f.locker(o), key).Interrupt())
+				expect.OK(t, f.mustAcquire(f.locker(o), key).Fail(lock.ErrUnknown))
 				first = "acquired"
 			}
 			other := key
@@ -477,7 +477,7 @@ func TestOnInterruptedNeedsAnEvent(t *testing.T) {
 	if lk, err := l.AcquireOneOf(t.Context(), "some", 2); err != nil {
 		t.Errorf("one of two: %v", err)
 	} else {
-		_ = lk.Interrupt() // is Release, because nothing is known of events
+		_ = lk.Fail(lock.ErrUnknown) // is Release, because nothing is known of events
 	}
 	plain := struct{ driver.Store }{memstore.New()}
 	if _, err := lock.New(plain, &lock.Options{OnInterrupted: lock.SkipInterrupted}); !errors.As(err, new(*lock.ConfigError)) {
@@ -637,7 +637,7 @@ func TestInterruptIsKept(t *testing.T) { // F19
 		lk := f.mustAcquire(f.locker(o), key)
 		payload := f.row().Payload
 		time.Sleep(time.Minute)
-		expect.OK(t, lk.Interrupt())
+		expect.OK(t, lk.Fail(lock.ErrUnknown))
 		want := driver.InterruptedEvent{Event: "e1", Payload: payload, Holder: "holder", Since: began, Until: time.Now().Add(time.Hour)}
 		check := func() {
 			t.Helper()
@@ -667,7 +667,7 @@ func TestInterruptHoldsAtLeast(t *testing.T) { // F19
 		if kept := f.row().InterruptedFor; kept != 48*time.Hour {
 			t.Errorf("the event is kept for %v", kept)
 		}
-		expect.OK(t, lk.Interrupt())
+		expect.OK(t, lk.Fail(lock.ErrUnknown))
 		if row := f.row(); !row.Cooling() || row.Memory.FindInterrupted("e1", time.Now()) == nil {
 			t.Errorf("afterwards the row is %+v", row)
 		}

@@ -550,7 +550,7 @@ func TestRoomOfARow(t *testing.T) { // F46
 				}
 				l := f.locker(o)
 				if c.interrupted {
-					expect.OK(t, f.mustAcquire(l, lock.Key{Name: resource, Event: "i", Payload: "one"}).Interrupt())
+					expect.OK(t, f.mustAcquire(l, lock.Key{Name: resource, Event: "i", Payload: "one"}).Fail(lock.ErrUnknown))
 				}
 				for i := range 20 {
 					key := lock.Key{Name: resource, Event: fmt.Sprintf("%0*d", c.length, i), Payload: c.payload}

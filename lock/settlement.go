@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -44,21 +45,19 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // delivery runs. It does so after the lock's context has ended, too. After an
 // error the name is free once its lease ends. After Complete it does nothing
 // and returns what Complete returned.
-//
-// Work whose context has ended may have been cut short, at its deadline for
-// example, and cannot tell whether it has had its effect: Release is then
-// [Lock.Interrupt].
-func (l *Lock) Release() error {
-	if l.Context().Err() != nil {
-		return l.Interrupt()
+func (l *Lock) Release() error { return l.releaseAfter(failed) }
+
+// Fail is [Lock.Release] for work that has failed with err, or has panicked if
+// err is nil. With [Options.OnInterrupted] the event counts as interrupted if
+// err wraps [ErrUnknown], or if the context of the work has ended: the work may
+// have been cut short, at its deadline for example, and cannot tell whether it
+// has had its effect.
+func (l *Lock) Fail(err error) error {
+	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil {
+		return l.releaseAfter(unknown)
 	}
 	return l.releaseAfter(failed)
 }
-
-// Interrupt is [Lock.Release] for work that cannot tell whether it has had its
-// effect: the event counts as interrupted. Without [Options.OnInterrupted], or
-// without an Event, it does the same as Release.
-func (l *Lock) Interrupt() error { return l.releaseAfter(unknown) }
 
 // releaseAfter releases the lock, and those that were acquired with it.
 func (l *Lock) releaseAfter(work progress) error {

@@ -90,14 +90,14 @@ func (w *wrapper) asksFor(x exchange, keys keySet) question {
 // would without a wrapper. After complete it does nothing.
 func (r *handlerRun) release() {
 	if r.lock != nil && !r.streamed {
-		_ = r.lock.Release() // package lock has reported the error
+		_ = r.lock.Fail(nil) // package lock has reported the error
 	}
 }
 
 // failed notes that the handler returned an error.
 func (r *handlerRun) failed(err error) {
-	if r.lock != nil && errors.Is(err, lock.ErrUnknown) {
-		_ = r.lock.Interrupt() // package lock has reported the error
+	if r.lock != nil {
+		_ = r.lock.Fail(err) // package lock has reported the error
 	}
 }
 

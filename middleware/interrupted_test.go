@@ -119,6 +119,7 @@ func TestOnInterrupted(t *testing.T) { // F19
 		policy  middleware.InterruptedPolicy                 // nil: Ask
 		ask     func(d *fixture, event string) (bool, error) //
 		returns error                                        // of the handler
+		late    bool                                         // it returns once its context has ended
 		is      func(error) bool
 		ran     int // in two deliveries
 		asked   int
@@ -134,6 +135,9 @@ func TestOnInterrupted(t *testing.T) { // F19
 		},
 		"not done, and then it is unknown": {
 			ask: func(*fixture, string) (bool, error) { return false, nil }, returns: middleware.Unknown(boom), is: func(err error) bool { return errors.Is(err, boom) }, ran: 2, asked: 2,
+		},
+		"not done, and then it is cut short": {
+			ask: func(*fixture, string) (bool, error) { return false, nil }, returns: boom, late: true, is: func(err error) bool { return errors.Is(err, boom) }, ran: 2, asked: 2,
 		},
 		"the answer is about another lock": {
 			ask: func(*fixture, string) (bool, error) { return false, &lock.CompletedError{} }, is: func(err error) bool { return err != nil && !errors.Is(err, lock.ErrCompleted) }, asked: 2,
@@ -158,12 +162,16 @@ func TestOnInterrupted(t *testing.T) { // F19
 					} else {
 						opts = append(opts, middleware.OnInterrupted(c.policy))
 					}
-					h := open(func(context.Context) error {
-						ran++
+					h := open(func(ctx context.Context) error {
+						if ran++; c.late {
+							<-ctx.Done()
+						}
 						return c.returns
 					}, ask, opts)
 					for delivery := range 2 {
-						if err := h(t.Context()); !c.is(err) {
+						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+						defer cancel()
+						if err := h(ctx); !c.is(err) {
 							t.Errorf("delivery %d: %v", delivery+1, err)
 						}
 					}

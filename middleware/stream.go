@@ -98,12 +98,9 @@ func (s *stream) Close() error {
 func (s *stream) end(err error) {
 	s.once.Do(func() {
 		defer s.measured()
-		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
+		defer func() { _ = s.run.lock.Fail(err) }() // does nothing after Complete
 		// Like the runtime, which reports any other error, also one that wraps io.EOF.
-		switch {
-		case errors.Is(err, lock.ErrUnknown):
-			_ = s.run.lock.Interrupt() // package lock has reported the error
-		case err == io.EOF && s.completes:
+		if err == io.EOF && s.completes {
 			_ = s.run.lock.CompleteWith(lock.Completion{Result: s.stored()}) // package lock has reported the error
 		}
 	})

@@ -247,7 +247,7 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 					name := strings.Repeat("n", 100-90*c.interrupted+length)
 					for i := range c.interrupted {
 						lk := expect.Value(l.Acquire(t.Context(), lock.Key{Name: name, Event: fmt.Sprintf("%036d", 100+i), Payload: c.payload}))(t)
-						expect.Must(t, lk.Interrupt())
+						expect.Must(t, lk.Fail(lock.ErrUnknown))
 					}
 					for i := range 960 / c.event { // more than fit
 						k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}

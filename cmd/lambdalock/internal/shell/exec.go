@@ -286,7 +286,7 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 	w.untilEnd()
 	child.guard.stop()
 	if w.lost {
-		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
+		_ = lk.Fail(lock.ErrUnknown) // the command was ended; without an answer the lease ends by itself
 		return console.ExitStatus(statusLost)
 	}
 	r.signaled = child.signaled()

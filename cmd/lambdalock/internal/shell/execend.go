@@ -15,11 +15,11 @@ func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitS
 	if r.Event != nil && status == 0 {
 		return r.complete(lk)
 	}
-	release := lk.Release
+	var failure error
 	if r.signaled {
-		release = lk.Interrupt // it did not say how far it had come
+		failure = lock.ErrUnknown // it did not say how far it had come
 	}
-	switch err := release(); {
+	switch err := lk.Fail(failure); {
 	case errors.Is(err, lock.ErrLost):
 		r.say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
 	case err != nil:
