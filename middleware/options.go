@@ -104,7 +104,8 @@ func OnCompleted(p CompletedPolicy) Option {
 // and the handler runs again. Default: [Run].
 //
 // With [Skip] the event is completed without a run, so the handler runs at most
-// once; but if the function died before the handler began, the event is lost.
+// once; but if the function died or ran out of time before the handler had its
+// effect, the event is lost.
 // With [Fail] it fails with a *lock.InterruptedError, as a record of a batch
 // for good like one of [Permanent], and stays so until somebody decides with
 // the command lambdalock complete or lambdalock forget; over HTTP the answer
