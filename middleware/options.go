@@ -100,8 +100,9 @@ func OnCompleted(p CompletedPolicy) Option {
 // OnInterrupted says what to do with an event of which an earlier run began and
 // nothing is known of its end: the function was killed, it lost its lease, its
 // completion was not answered, its context had ended when it failed, or it
-// returned an error of [Unknown]. Any other error and a panic are a known end,
-// and the handler runs again. Default: [Run].
+// returned an error of [Unknown]. Any other error, a panic and a response such
+// as one with status 502 are a known end, and the handler runs again. Default:
+// [Run].
 //
 // With [Skip] the event is completed without a run, so the handler runs at most
 // once; but if the function died or ran out of time before the handler had its
