@@ -91,6 +91,14 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 				return boom
 			})
 		}, true},
+		"it fails once it has thawed, and no timer has noticed": {func(f *fixture, o lock.Options) {
+			o.Lease = lock.FixedLease(10 * time.Second)
+			on := skewed(f.locker(o), 0)
+			_ = on.Do(f.t.Context(), event("e1"), func(context.Context) error {
+				on.freeze(time.Minute)
+				return boom
+			})
+		}, true},
 		"it fails once its context has ended": {func(f *fixture, o lock.Options) {
 			ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
 			defer cancel()

@@ -53,7 +53,7 @@ func (l *Lock) Release() error { return l.releaseAfter(failed) }
 // have been cut short, at its deadline for example, and cannot tell whether it
 // has had its effect.
 func (l *Lock) Fail(err error) error {
-	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil {
+	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil || l.check() != nil { // its timer may have stood still
 		return l.releaseAfter(unknown)
 	}
 	return l.releaseAfter(failed)
