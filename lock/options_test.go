@@ -47,8 +47,10 @@ func TestWrongOptions(t *testing.T) {
 	if _, err := lock.New(nil, nil); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("nil store: %v", err)
 	}
-	if _, err := lock.New(memstore.New(), nil); err != nil {
-		t.Errorf("no options: %v", err)
+	for _, o := range []*lock.Options{nil, {Namespace: strings.Repeat("/", 256)}} { // each is stored as "%2F"
+		if _, err := lock.New(memstore.New(), o); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -58,6 +60,7 @@ func TestWrongKeys(t *testing.T) { // F26, F27
 	for name, key := range map[string]lock.Key{
 		"empty name":      {Event: "e"},
 		"long order":      {Name: "n", Order: strings.Repeat("9", 257)},
+		"order of 258 B":  {Name: "n", Order: strings.Repeat("é", 129)},
 		"order not UTF-8": {Name: "n", Order: "\xff"},
 	} {
 		t.Run(name, func(t *testing.T) {

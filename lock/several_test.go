@@ -693,6 +693,11 @@ func TestReleaseOfASetIsShort(t *testing.T) { // F11
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %v, want at most 2 s", took)
 		}
+		for _, o := range f.observed[len(names):] {
+			if ended := o.Began.Add(o.Duration); o.HeldFor != ended.Sub(began) {
+				t.Errorf("%s was held for %v and ended after %v", o.Key.Name, o.HeldFor, ended.Sub(began))
+			}
+		}
 	})
 }
 
