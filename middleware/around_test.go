@@ -114,6 +114,7 @@ var aroundCases = map[string]aroundCase{
 	"calls next twice":       {around: func(ctx context.Context, next next) error { return errors.Join(next(ctx), next(ctx)) }, ran: true, failure: "a second time", failed: 1},
 	"hides the second call":  {around: func(ctx context.Context, next next) error { _ = next(ctx); _ = next(ctx); return nil }, ran: true, failure: "a second time", failed: 1},
 	"retries a failure":      {around: func(ctx context.Context, next next) error { _ = next(ctx); return next(ctx) }, does: "fails", ran: true, failure: "a second time", failed: 1, again: true},
+	"hides both calls":       {around: func(ctx context.Context, next next) error { _ = next(ctx); _ = next(ctx); return nil }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
 	"another context":        {around: func(_ context.Context, next next) error { return next(context.Background()) }, failure: "does not derive", failed: 1, again: true},
 	"hides another context":  {around: func(_ context.Context, next next) error { _ = next(context.Background()); return nil }, failure: "does not derive", failed: 1, again: true},
 	"nil context":            {around: func(_ context.Context, next next) error { return next(nil) }, failure: "does not derive", failed: 1, again: true},

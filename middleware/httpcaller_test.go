@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -215,6 +216,25 @@ func TestStrangerOfSeveralKeys(t *testing.T) { // F28
 				t.Errorf("%+v, %v; want refused: %t", got, err, c.refused)
 			}
 		})
+	}
+}
+
+// TestStrangerOfAnOwnType shows that the caller counts in any field that one of
+// the gateways has, where a type of the user's does not show which one it is.
+func TestStrangerOfAnOwnType(t *testing.T) { // F28
+	t.Parallel()
+	type request struct {
+		MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
+	}
+	key := func(context.Context, request) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
+	h := middleware.WithLock(key, func(context.Context, request) (ownResponse, error) {
+		return ownResponse{Code: http.StatusCreated}, nil
+	}, newFixture().options()...)
+	for i, want := range []int{http.StatusCreated, http.StatusUnprocessableEntity} {
+		got, err := h(t.Context(), request{map[string][]string{"cookie": {fmt.Sprint("s=", i)}}})
+		if err != nil || got.Code != want {
+			t.Errorf("%+v, %v; want status %d", got, err, want)
+		}
 	}
 }
 

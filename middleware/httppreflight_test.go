@@ -80,7 +80,7 @@ func TestPreflightOfAnyKey(t *testing.T) {
 				t.Error(err)
 			}
 			f.want(t, c.want...)
-			if _, err := middleware.WithLocks(keyfuncs.All(c.key), handle, f.options()...)(t.Context(), e); err != nil {
+			if _, err := middleware.WithLocks(keyfuncs.All(static, c.key), handle, f.options()...)(t.Context(), e); err != nil {
 				t.Error(err)
 			}
 			f.want(t, c.want...)

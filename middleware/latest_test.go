@@ -132,6 +132,16 @@ func TestLatestRefuses(t *testing.T) {
 	}
 }
 
+// TestKeyOfOneRecord shows that the key function gets the record as it came.
+func TestKeyOfOneRecord(t *testing.T) {
+	t.Parallel()
+	byStream := func(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+		return lock.Key{Name: r.EventSourceArn}, nil
+	}
+	h := middleware.WithLock(byStream, handles[events.KinesisEventRecord], newFixture().options()...)
+	expect.OK(t, h(t.Context(), events.KinesisEventRecord{EventID: "shard:1", EventSourceArn: "arn"}))
+}
+
 // TestLatestOfOneRecord shows that a key function for records does not take a
 // whole event for one.
 func TestLatestOfOneRecord(t *testing.T) {

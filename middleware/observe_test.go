@@ -19,6 +19,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -206,15 +207,31 @@ func TestLinesOfRecordsNameThem(t *testing.T) {
 	}
 }
 
-// TestLinesOfKafkaRecordsNameThem shows that such a record, which has no id, is
-// named by its place in the topic.
-func TestLinesOfKafkaRecordsNameThem(t *testing.T) {
+// TestLinesNameRecordsOfAnySource shows that a record without a key is named by
+// its id or, where it has none, by its place.
+func TestLinesNameRecordsOfAnySource(t *testing.T) {
 	t.Parallel()
-	var log warnings
-	noKey := func(context.Context, events.KafkaRecord) (lock.Key, error) { return lock.Key{}, errRecord }
-	h := middleware.EachKafkaRecord(noKey, func(context.Context, events.KafkaRecord) error { return nil }, middleware.Store(newFixture().faulty), log.option())
-	_, err := h(t.Context(), events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
-	if lines := strings.Join(log.lines(), "\n"); err == nil || !strings.Contains(lines, "record=orders-3@7") {
-		t.Errorf("logged %s", lines)
+	for want, call := range map[string]func(opts ...middleware.Option) error{
+		"orders-3@7": func(opts ...middleware.Option) error {
+			_, err := middleware.EachKafkaRecord(keyless[events.KafkaRecord], handles[events.KafkaRecord], opts...)(t.Context(),
+				events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
+			return err
+		},
+		"sns-1": func(opts ...middleware.Option) error {
+			return middleware.EachSNSRecord(keyless[events.SNSEventRecord], handles[events.SNSEventRecord], opts...)(t.Context(),
+				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1"}}}})
+		},
+		"bus-1": func(opts ...middleware.Option) error {
+			return middleware.EachEventBridgeEvent(keyless[awsevents.CustomBusEvent], handles[awsevents.CustomBusEvent], opts...)(t.Context(),
+				awsevents.CustomBusEvents{{SystemMetadata: awsevents.CustomBusSystemMetadata{EventID: "bus-1", EventGroupID: "g"}}})
+		},
+	} {
+		var log warnings
+		err := call(middleware.Store(newFixture().faulty), log.option())
+		if lines := strings.Join(log.lines(), "\n") + "\n"; err == nil || !strings.Contains(lines, " record="+want+"\n") {
+			t.Errorf("%s: %v, logged %s", want, err, lines)
+		}
 	}
 }
+
+func keyless[R any](context.Context, R) (lock.Key, error) { return lock.Key{}, errRecord }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -76,7 +77,12 @@ func (f contextual) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 // an event of one a duplicate of the other's.
 func TestTenants(t *testing.T) { // F28, F61
 	t.Parallel()
-	for name, way := range tenantWays {
+	ways := maps.Clone(tenantWays)
+	ways["Latest"] = func(handle func(context.Context) error, opts ...middleware.Option) func(context.Context) error {
+		h := middleware.Latest(lockPerOrder, func(ctx context.Context, _ order) error { return handle(ctx) }, opts...)
+		return func(ctx context.Context) error { return h(ctx, order{ID: "o"}) }
+	}
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture()

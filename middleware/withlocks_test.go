@@ -138,6 +138,11 @@ func TestWithLocks(t *testing.T) {
 				if ran != c.ran || (err != nil) != (c.err != nil) || err != nil && !c.err(err) {
 					t.Errorf("ran: %v, want %v; error %T %v", ran, c.ran, err, err)
 				}
+				for _, o := range f.of(middleware.OutcomeUnlocked) {
+					if o.Key.Name != c.event.From {
+						t.Errorf("reported for %q, want the first key with an Event", o.Key.Name)
+					}
+				}
 				f.want(t, c.outcomes...)
 				f.faulty.Always(fault.Acquire, fault.None)
 				time.Sleep(6 * time.Second) // the lease of another function

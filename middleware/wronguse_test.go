@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -186,9 +187,15 @@ func TestNilMeansTheDefault(t *testing.T) {
 // twice.
 func TestLastOptionCounts(t *testing.T) {
 	t.Parallel()
+	f := newFixture()
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
-		newFixture().options(middleware.OnCompleted(middleware.Fail), middleware.OnCompleted(middleware.Skip))...)
+		f.options(middleware.OnCompleted(middleware.Fail), middleware.OnCompleted(middleware.Skip),
+			middleware.OnHeld(middleware.Wait(time.Millisecond)), middleware.OnHeld(middleware.Fail))...)
 	for range 2 {
 		expect.OK(t, h(t.Context(), order{ID: "1"}))
+	}
+	f.acquireElsewhere(t, expect.Value(byOrder(t.Context(), order{ID: "3"}))(t))
+	if err := h(t.Context(), order{ID: "2"}); !errors.Is(err, lock.ErrHeld) || f.of(lock.OutcomeHeld)[0].Waited != 0 {
+		t.Errorf("%v, after a wait of %v", err, f.of(lock.OutcomeHeld)[0].Waited)
 	}
 }
