@@ -225,34 +225,37 @@ func TestLine(t *testing.T) { // F19
 }
 
 // TestLineAndNewcomers shows that waiters get their turn while newcomers keep
-// coming.
+// coming. Chance decides about a single run.
 func TestLineAndNewcomers(t *testing.T) { // F19
-	synctest.Test(t, func(t *testing.T) {
-		s := &distant{Line: memstore.New()}
-		began := time.Now()
-		var mu sync.Mutex
-		var waits []time.Duration
-		var wg sync.WaitGroup
-		for i := range 400 {
-			l := expect.Value(lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard}))(t)
-			wg.Go(func() {
-				came := time.Now()
-				expect.OK(t, l.Do(t.Context(), resource, func(context.Context) error { time.Sleep(lineTurn); return nil }))
-				mu.Lock()
-				defer mu.Unlock()
-				waits = append(waits, time.Since(came))
-			})
-			if i >= 20 { // those before it came together; the others take all of the capacity
-				time.Sleep(lineTurn + 2*lineLatency)
-			}
+	longest := make([]time.Duration, 5)
+	for i := range longest {
+		synctest.Test(t, func(t *testing.T) { longest[i] = longestBesideNewcomers(t) })
+	}
+	if slices.Sort(longest); longest[2] > 8*time.Second {
+		t.Errorf("the longest waits are %v", longest)
+	}
+}
+
+func longestBesideNewcomers(t *testing.T) time.Duration {
+	s := &distant{Line: memstore.New()}
+	var mu sync.Mutex
+	var longest time.Duration
+	var wg sync.WaitGroup
+	for i := range 400 {
+		l := expect.Value(lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard}))(t)
+		wg.Go(func() {
+			came := time.Now()
+			expect.OK(t, l.Do(t.Context(), resource, func(context.Context) error { time.Sleep(lineTurn); return nil }))
+			mu.Lock()
+			defer mu.Unlock()
+			longest = max(longest, time.Since(came))
+		})
+		if i >= 20 { // those before it came together; the others take all of the capacity
+			time.Sleep(lineTurn + 2*lineLatency)
 		}
-		wg.Wait()
-		longest := slices.Max(waits)
-		t.Logf("longest wait %v, all done after %v, %.1f requests per turn", longest, time.Since(began), float64(len(s.sent))/float64(len(waits)))
-		if longest > 8*time.Second {
-			t.Errorf("one waited %v", longest)
-		}
-	})
+	}
+	wg.Wait()
+	return longest
 }
 
 // stuckLine is a line whose places are never given.
