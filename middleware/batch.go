@@ -70,9 +70,10 @@ type delivery[R any] struct {
 	claiming  chan struct{} // has an element while a worker waits for the next claim
 	workers   sync.WaitGroup
 
-	mu        sync.Mutex // guards what the tasks know about each other
-	remaining int        // tasks that have not ended
-	throttles int        // claims that the store throttled
+	mu        sync.Mutex    // guards what the tasks know about each other
+	remaining int           // tasks that have not ended
+	longest   time.Duration // run of a handler
+	throttles int           // claims that the store throttled
 }
 
 // claims returns how many records are handled at a time.

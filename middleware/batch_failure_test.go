@@ -249,3 +249,26 @@ func TestBatchWrongUse(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}
 }
+
+// TestNothingBeginsToBeCutShort: with OnInterrupted, a record does not begin
+// where the longest before it would not have ended in time, because it would
+// count as interrupted; with Skip, it would be lost.
+func TestNothingBeginsToBeCutShort(t *testing.T) { // F12, F19
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		runs := &runLog{}
+		slow := func(_ context.Context, m events.SQSMessage) error {
+			defer runs.begin(m.MessageId)()
+			if m.MessageId != "short" {
+				time.Sleep(8 * time.Second)
+			}
+			return nil
+		}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, newFixture().options(middleware.Concurrency(1), middleware.OnInterrupted(middleware.Skip))...)
+		batch := sqsBatch(message("short", ""), message("0", ""), message("1", ""), message("2", ""), message("3", ""))
+		r, err := h(ctx, batch)
+		wantReturned(t, r, err, "3")
+		if want := []string{"short", "0", "1", "2"}; !slices.Equal(runs.began, want) {
+			t.Errorf("began %v, want %v", runs.began, want)
+		}
+	})
+}

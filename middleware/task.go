@@ -101,7 +101,9 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	ran, reported := false, false
 	work := func(ctx context.Context) error {
 		ran = true
+		began := clock.From(ctx).Now()
 		err := d.watchedHandler(ctx, t)
+		d.ranFor(clock.From(ctx).Now().Sub(began))
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
 			reported = true
@@ -141,12 +143,31 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 		return nil
 	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > longestOutage:
 		return errFull
-	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart):
+	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart.Add(-d.longestRun())):
 		return errNotBegun
 	case d.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))
 	}
 	return nil
+}
+
+// ranFor notes for how long the handler of a record ran.
+func (d *delivery[R]) ranFor(took time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.longest = max(d.longest, took)
+}
+
+// longestRun returns how long a record must be able to run. With OnInterrupted,
+// one that is cut short may not run again, so it is as long as any before it
+// ran.
+func (d *delivery[R]) longestRun() time.Duration {
+	if d.engine.OnInterrupted == nil {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.longest
 }
 
 // caught calls f and returns its panic, or nil if f returned.
