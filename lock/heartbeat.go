@@ -153,21 +153,17 @@ func (l *Lock) startOvertime() {
 // for the first time after a pause.
 func (l *Lock) keepUp(ctx context.Context, pause time.Duration) {
 	defer close(l.beat.done)
-	stopped := false
-	defer func() {
-		if !stopped { // even if an observer ended this goroutine
-			l.beat.lose(l.lostError())
-		}
-	}()
 	// An end that is being tried ends before the deadline, and needs no renewal.
 	overtimeEnds := pause == 0 && l.end.hasEnded(ctx)
-	stopped = overtimeEnds || l.renewUntilStopped(ctx, pause)
+	if !overtimeEnds && !l.renewUntilStopped(ctx, pause) {
+		l.beat.lose(l.lostError())
+	}
 }
 
 // watch ends the work in the middle of the margin if the heartbeat has not done
 // so at its beginning: it may wait for a log handler whose output is blocked,
-// or for a client that does not heed its context. A settlement that is under
-// way decides for itself.
+// or for a client that does not heed its context, or an observer has ended its
+// goroutine. A settlement that is under way decides for itself.
 func (l *Lock) watch() {
 	end := l.lostAt().Add(l.timing.margin / 2)
 	switch left := end.Sub(l.wall()); {
