@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,9 @@ func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
 						}
 						if ended := lk.Context().Err() != nil; ended != fails && !t.Failed() {
 							t.Errorf("the work has ended: %v", ended)
+						}
+						if lost := slices.Contains(f.outcomes(), lock.OutcomeLost); lost != fails {
+							t.Errorf("the heartbeat has noticed that the lease is lost: %v", lost)
 						}
 						_ = lk.Release()
 					})

@@ -56,7 +56,11 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 		"it dies, and a mutex takes over": {func(f *fixture, o lock.Options) {
 			f.die(o, event("e1"))
 			f.die(lock.Options{}, resource)
-			_ = f.mustAcquire(f.locker(lock.Options{}), resource).Release()
+			mutex := f.mustAcquire(f.locker(lock.Options{}), resource)
+			if told := mutex.Lease().Interrupted; told != nil {
+				f.t.Errorf("a mutex is told of %v", told)
+			}
+			_ = mutex.Release()
 		}, true},
 		"it dies, and another event is completed": {func(f *fixture, o lock.Options) {
 			f.die(o, event("e1"))
@@ -477,6 +481,7 @@ func TestOnInterruptedNeedsAnEvent(t *testing.T) {
 	if n := f.faulty.Requests(fault.Acquire); n != 0 {
 		t.Errorf("%d requests", n)
 	}
+	f.wantOutcomes(lock.OutcomeRefused, lock.OutcomeRefused)
 	if lk, err := l.AcquireAll(t.Context(), event("e1"), keyA); err != nil {
 		t.Errorf("keys of which one has an Event: %v", err)
 	} else {

@@ -576,6 +576,25 @@ func TestDeadlineNearWithinASet(t *testing.T) { // F12
 	})
 }
 
+// TestNoTimeLeftWithinASet: each key needs the time to work, as a lock of its
+// own does.
+func TestNoTimeLeftWithinASet(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		o := untilDeadline
+		o.Observe = func(_ context.Context, o lock.Observation) {
+			if o.Outcome == lock.OutcomeAcquired {
+				time.Sleep(9 * time.Second)
+			}
+		}
+		if _, err := f.locker(o).AcquireAll(ctx, keys("e", "a", "b")...); !isDeadline(err) || f.faulty.Requests(fault.Acquire) != 1 {
+			t.Errorf("got %v after %d claims", err, f.faulty.Requests(fault.Acquire))
+		}
+	})
+}
+
 func deadlineOf(ctx context.Context) time.Time {
 	d, _ := ctx.Deadline()
 	return d
