@@ -254,11 +254,11 @@ func TestErrorReportsTheCause(t *testing.T) { // F11
 }
 
 // TestErrorReportsStoreAnswer shows that the error is what the store answered,
-// even if a later attempt was cut short.
+// even if a later attempt had no answer, or was cut short.
 func TestErrorReportsStoreAnswer(t *testing.T) { // F8, F13
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Plan(fault.Acquire, fault.DropBefore, fault.Throttle)
+		f.faulty.Plan(fault.Acquire, fault.DropBefore, fault.Throttle, fault.DropBefore)
 		f.faulty.Always(fault.Acquire, fault.Hang)
 		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError

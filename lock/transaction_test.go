@@ -168,23 +168,33 @@ func TestTransactionWithoutEvent(t *testing.T) {
 
 // TestHeartbeatDuringTransaction shows that a renewal that is refused while a
 // transaction is under way counts as a loss only if the transaction is not
-// applied.
+// applied. If an observer blocks the heartbeat, the end of the lease counts.
 func TestHeartbeatDuringTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
-		key     lock.Key
-		applied bool
+		key            lock.Key
+		applied, stuck bool
 	}{
-		"applied":                    {event("e1"), true},
-		"declined":                   {event("e1"), false},
-		"declined, without an event": {resource, false},
+		"applied":                              {key: event("e1"), applied: true},
+		"declined":                             {key: event("e1")},
+		"declined, without an event":           {key: resource},
+		"declined, and the heartbeat is stuck": {key: event("e1"), stuck: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), c.key)
+				tested := make(chan struct{})
+				defer close(tested)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second), Observe: func(_ context.Context, o lock.Observation) {
+					if c.stuck && o.Outcome == lock.OutcomeRenewed {
+						<-tested
+					}
+				}}), c.key)
 				_ = transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+					if c.stuck {
+						time.Sleep(11 * time.Second) // a renewal succeeds
+					}
 					// Somebody else owns the row, as after a takeover.
-					if _, ok, err := f.faulty.Settle(ctx, s); !ok || err != nil {
+					if _, ok, err := f.faulty.Settle(context.WithoutCancel(ctx), s); !ok || err != nil {
 						t.Errorf("released %v, %v", ok, err)
 					}
 					time.Sleep(29900 * time.Millisecond) // renewals are refused meanwhile, and the lease is all but over
@@ -196,6 +206,24 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 				synctest.Wait()
 				if lost := errors.Is(context.Cause(lk.Context()), lock.ErrLost); lost == c.applied {
 					t.Errorf("the lease is lost: %v", lost)
+				}
+				_ = lk.Release()
+			})
+		})
+	}
+}
+
+// TestHeartbeatAfterTransaction: a lock that goes on is renewed as before.
+func TestHeartbeatAfterTransaction(t *testing.T) {
+	for name, key := range map[string]lock.Key{"an event": event("e1"), "a mutex": resource} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{}), key)
+				_ = transact(t, f, lk, fails(&driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}))
+				time.Sleep(time.Minute)
+				if cause := context.Cause(lk.Context()); cause != nil {
+					t.Errorf("after a minute: %v", cause)
 				}
 				_ = lk.Release()
 			})
