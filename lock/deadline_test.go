@@ -351,6 +351,9 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 		"completion at the end of a lease": {
 			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, 0, 9 * time.Second, false, 1900 * time.Millisecond, 2 * time.Second,
 		},
+		"completion within a lock, detached from its deadline": {
+			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, time.Minute, 0, false, 9900 * time.Millisecond, 10 * time.Second,
+		},
 		"completion with a short reserve": {
 			with(func(o *lock.Options) { o.Reserve = 60 * time.Millisecond }), 3 * time.Second, 2800 * time.Millisecond, false, 165 * time.Millisecond, 170 * time.Millisecond,
 		},
@@ -369,6 +372,9 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 					ctx, cancel = context.WithTimeout(ctx, c.timeout)
 				}
 				defer cancel()
+				if name == "completion within a lock, detached from its deadline" {
+					ctx = context.WithoutCancel(expect.Value(f.locker(c.o).Acquire(ctx, keyA))(t).Context())
+				}
 				lk := expect.Value(f.locker(c.o).Acquire(ctx, event("e1")))(t)
 				time.Sleep(c.work)
 				f.faulty.Always(fault.Release, fault.Hang)

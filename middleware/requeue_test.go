@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -28,6 +29,7 @@ func TestRequeuedRecord(t *testing.T) { // F63
 		messages []events.SQSMessage
 		ran      []string
 	}{
+		"within a lock":  {[]events.SQSMessage{message("a", ""), message("b", ""), message("c", "")}, []string{"b", "c", "a"}},
 		"standard queue": {[]events.SQSMessage{message("a", ""), message("b", ""), message("c", "")}, []string{"b", "c", "a"}},
 		"FIFO queue": {[]events.SQSMessage{
 			inGroup("x", message("x1", "")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "")),
@@ -37,6 +39,12 @@ func TestRequeuedRecord(t *testing.T) { // F63
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
 				f, runs := newFixture(), &runLog{}
+				if name == "within a lock" {
+					locker := expect.Value(lock.New(f.faulty, &lock.Options{Logger: noLogger}))(t)
+					lk := expect.Value(locker.Acquire(ctx, lock.Key{Name: "around"}))(t)
+					defer func() { _ = lk.Release() }()
+					ctx = lk.Context()
+				}
 				f.faulty.Plan(fault.Acquire, fault.Throttle)
 				key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 					return lock.Key{Name: cmp.Or(m.Body, m.MessageId), Event: m.MessageId}, nil
