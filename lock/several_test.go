@@ -176,15 +176,16 @@ func TestAcquireAllWithoutUsableKeys(t *testing.T) { // F26
 		return []lock.Key{a, {Name: "b"}, b}
 	}
 	for name, c := range map[string]struct {
-		keys  []lock.Key
-		field string
+		keys     []lock.Key
+		field    string
+		observed string // name of the key
 	}{
-		"none":              {nil, "keys"},
-		"no name":           {[]lock.Key{a, {Event: "e"}}, "keys[1].Name"},
-		"order too long":    {[]lock.Key{{Name: "b", Order: strings.Repeat("9", 257)}, a}, "keys[0].Order"},
-		"different event":   {with(func(k *lock.Key) { k.Event = "other" }), "keys"},
-		"different order":   {with(func(k *lock.Key) { k.Order = "2" }), "keys"},
-		"different payload": {with(func(k *lock.Key) { k.Payload = "other" }), "keys"},
+		"none":              {nil, "keys", ""},
+		"no name":           {[]lock.Key{a, {Event: "e"}}, "keys[1].Name", ""},
+		"order too long":    {[]lock.Key{{Name: "b", Order: strings.Repeat("9", 257)}, a}, "keys[0].Order", "b"},
+		"different event":   {with(func(k *lock.Key) { k.Event = "other" }), "keys", "a"},
+		"different order":   {with(func(k *lock.Key) { k.Order = "2" }), "keys", "a"},
+		"different payload": {with(func(k *lock.Key) { k.Payload = "other" }), "keys", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -192,6 +193,9 @@ func TestAcquireAllWithoutUsableKeys(t *testing.T) { // F26
 			var e *lock.NoKeyError
 			if !errors.As(err, &e) || e.Field != c.field {
 				t.Errorf("got %v, want a NoKeyError of %s", err, c.field)
+			}
+			if o := f.observed[0]; o.Key.Name != c.observed {
+				t.Errorf("observed of %+v", o.Key)
 			}
 			f.wantOutcomes(lock.OutcomeRefused)
 			if n := f.faulty.Requests(fault.Acquire); n > 0 {

@@ -244,12 +244,13 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), event("e1"))
 				expect.Must(t, end(t, f, lk))
-				err := transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+				held, _ := driver.FromContext(lk.Context()) // which has ended, and says less than the lock
+				err := held.CompleteWith(lk.Context(), nil, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 					t.Error("it was sent")
 					return driver.Row{}, true, nil
 				})
-				if err == nil {
-					t.Error("no error, although nothing was written")
+				if released := errors.Is(err, lock.ErrReleased); released != (name == "Release") || !released && !errors.As(err, new(*lock.ConfigError)) {
+					t.Errorf("got %v", err)
 				}
 			})
 		})
