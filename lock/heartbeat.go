@@ -188,7 +188,7 @@ func (l *Lock) sleep(ctx context.Context, due time.Time) bool {
 	for {
 		nap, wake := context.WithCancel(ctx)
 		l.beat.wake.Store(&wake) // before the clock is read, so that no look is in vain
-		err := l.clock.Sleep(nap, min(l.timing.beat, due.Sub(l.wall())))
+		err := l.clock.Sleep(nap, due.Sub(l.wall()))
 		wake()
 		if err == nil || ctx.Err() != nil {
 			return err == nil
