@@ -336,6 +336,9 @@ func TestContextOfLocks(t *testing.T) {
 			t.Errorf("the work ends %v before the deadline of the function, want 1 s for each of two calls", deadline.Sub(got))
 		}
 		expect.OK(t, errors.Join(all.Complete(), outer.Release()))
+		if n := len(lock.Leases(all.Context())); n != 51 {
+			t.Errorf("%d leases after their end", n)
+		}
 		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2*51 {
 			t.Errorf("%d requests, want 2 for each lock", n)
 		}
