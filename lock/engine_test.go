@@ -205,9 +205,10 @@ func TestNestedSameName(t *testing.T) { // F33
 		f := newFixture(t)
 		l := f.locker(lock.Options{MaxWait: time.Hour})
 		err := l.Do(t.Context(), resource, func(ctx context.Context) error {
-			return l.Do(ctx, lock.Key{Name: "inner"}, func(ctx context.Context) error {
-				if lease, _ := lock.FromContext(ctx); lease.Key.Name != "inner" {
-					t.Errorf("innermost lease is %q", lease.Key.Name)
+			inner := f.locker(lock.Options{Namespace: "inner"})
+			return inner.Do(ctx, event("inner"), func(ctx context.Context) error {
+				if lease, _ := lock.FromContext(ctx); lease.Key != event("inner") {
+					t.Errorf("innermost lease is %q", lease.Key)
 				}
 				err := l.Do(ctx, resource, nothing)
 				var config *lock.ConfigError

@@ -29,6 +29,8 @@ func TestWrongOptions(t *testing.T) {
 		"negative wait":         {MaxWait: -1},
 		"negative grace":        {Grace: -1},
 		"negative reserve":      {Reserve: -1},
+		"negative hold":         {HoldAtLeast: -1},
+		"hold too long":         {HoldAtLeast: 367 * 24 * time.Hour},
 		"negative remember":     {Remember: -1},
 		"negative time limit":   {CompleteWithin: -1},
 		"lease below a request": {Lease: lock.Heartbeat(time.Millisecond)},
@@ -304,7 +306,7 @@ func TestCheck(t *testing.T) {
 // TestHolderIsNeverEmptyNorLong shows that a takeover is seen whatever the
 // holder says about itself, and that no description is too long for a row.
 func TestHolderIsNeverEmptyNorLong(t *testing.T) { // F19
-	for name, holder := range map[string]string{"empty": "", "500 KB": strings.Repeat("é", 250_000), "as usual": "me"} {
+	for name, holder := range map[string]string{"empty": "", "500 KB": "x" + strings.Repeat("é", 250_000), "as usual": "me"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
