@@ -306,3 +306,29 @@ func TestOwnLockIsNotAnothers(t *testing.T) { // F1
 		})
 	}
 }
+
+// TestTimedOutWithdrawal: a function waited for its bank until it timed out,
+// and the retry withdrew the money again (powertools-lambda-python#8049). Here
+// the bank is not asked again, although all that the work has seen is the end
+// of its context.
+func TestTimedOutWithdrawal(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, memstore.New(), lock.Options{OnInterrupted: lock.FailInterrupted})
+		withdrawn := 0
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			err := l.Do(ctx, event("withdrawal"), func(ctx context.Context) error {
+				withdrawn++
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			cancel()
+			if err == nil {
+				t.Error("the withdrawal counts as done")
+			}
+		}
+		if withdrawn != 1 {
+			t.Errorf("withdrawn %d times", withdrawn)
+		}
+	})
+}
