@@ -79,6 +79,23 @@ func TestExecLost(t *testing.T) {
 	}
 }
 
+// TestExecLostIsInterrupted: of a command that was ended because its lease was
+// lost, nobody knows how far it had come, also if the store hears of its end.
+func TestExecLostIsInterrupted(t *testing.T) { // F19, F20
+	t.Parallel()
+	table := newTable(t)
+	var down sync.Mutex
+	env := through(t, table.URL, func() { down.Lock(); down.Unlock() }) //nolint:staticcheck // it waits while the store is down
+	args := []string{"exec", "--lease", "6s", "--key", "k", "--event", "e", "--on-interrupted", "fail", "--", "sh", "-c"}
+	p := begin(t, prepare(t, append(table.Env, env...), append(args, "trap 'echo ending; exit 1' TERM; echo $$; while :; do sleep 0.01; done")...))
+	p.Number()
+	down.Lock()
+	p.WantLine("ending")
+	down.Unlock()
+	p.End(75)
+	command(t, table.Env, append([]string{"exec", "--wait", "1m"}, append(args[1:], "echo ran")...)...).Expect(t, 76, "was interrupted")
+}
+
 // TestExecLostUnread: a command whose lease is lost is ended, also if nobody
 // reads what lambdalock says of that.
 func TestExecLostUnread(t *testing.T) { // F20
