@@ -38,8 +38,8 @@ func FromContext(ctx context.Context) (Lease, bool) {
 }
 
 // Leases returns all leases under which the code runs, the innermost first:
-// those of nested wrappers, and of locks that were acquired together, until and
-// after their end.
+// those of nested wrappers, and of locks that were acquired together, also once
+// they have ended.
 func Leases(ctx context.Context) []Lease {
 	var leases []Lease
 	for h := heldIn(ctx); h != nil; h = h.outer {

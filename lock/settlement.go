@@ -44,16 +44,19 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // Release releases the name without completing the event, so that a later
 // delivery runs. It does so after the lock's context has ended, too. After an
 // error the name is free once its lease ends. After Complete it does nothing
-// and returns what Complete returned.
+// and returns what Complete returned. For work that has begun and failed, call
+// [Lock.Fail].
 func (l *Lock) Release() error { return l.releaseAfter(failed) }
 
 // Fail is [Lock.Release] for work that has failed with err, or has panicked if
 // err is nil. With [Options.OnInterrupted] the event counts as interrupted if
-// err wraps [ErrUnknown], or if the context of the work has ended: the work may
-// have been cut short, at its deadline for example, and cannot tell whether it
-// has had its effect.
+// err wraps [ErrUnknown], or if the context of the work has ended or its lease
+// is lost: the work may have been cut short, at its deadline for example, and
+// cannot tell whether it has had its effect.
 func (l *Lock) Fail(err error) error {
-	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil || l.check() != nil { // its timer may have stood still
+	// In a process that was frozen, the context does not know yet that the lease is
+	// lost.
+	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil || l.check() != nil {
 		return l.releaseAfter(unknown)
 	}
 	return l.releaseAfter(failed)

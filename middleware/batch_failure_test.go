@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -258,16 +259,14 @@ func TestNothingBeginsToBeCutShort(t *testing.T) { // F12, F19
 		runs := &runLog{}
 		slow := func(_ context.Context, m events.SQSMessage) error {
 			defer runs.begin(m.MessageId)()
-			if m.MessageId != "short" {
-				time.Sleep(8 * time.Second)
-			}
+			time.Sleep(expect.Value(time.ParseDuration(m.Body))(t))
 			return nil
 		}
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, newFixture().options(middleware.Concurrency(1), middleware.OnInterrupted(middleware.Skip))...)
-		batch := sqsBatch(message("short", ""), message("0", ""), message("1", ""), message("2", ""), message("3", ""))
+		batch := sqsBatch(message("0", "6500ms"), message("longest", "8s"), message("2", "6500ms"), message("3", "1s"))
 		r, err := h(ctx, batch)
 		wantReturned(t, r, err, "3")
-		if want := []string{"short", "0", "1", "2"}; !slices.Equal(runs.began, want) {
+		if want := []string{"0", "longest", "2"}; !slices.Equal(runs.began, want) {
 			t.Errorf("began %v, want %v", runs.began, want)
 		}
 	})

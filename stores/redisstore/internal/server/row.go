@@ -93,7 +93,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 	row.TakesMarks = r.fields["takesMarks"] != ""
 	row.InterruptedFor = time.Duration(number(r.fields["interruptedFor"])) * time.Millisecond
 	if r.fields["interruptedFor"] != "" && row.InterruptedFor <= 0 {
-		return driver.Row{}, fmt.Errorf("the row has an interruptedFor that is not a number of milliseconds")
+		return driver.Row{}, errors.New("the row has an interruptedFor that is not a number of milliseconds")
 	}
 	if row.Memory.Interrupted, err = parseInterrupted(r.fields["interrupted"]); err != nil {
 		return driver.Row{}, err
