@@ -425,59 +425,6 @@ func (c *bytewise) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 	return c.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// TestTransactUnanswered: after a transaction without an answer nobody releases
-// the lock. The row tells the next delivery whether it was applied.
-func TestTransactUnanswered(t *testing.T) { // F7
-	t.Parallel()
-	for name, c := range map[string]struct {
-		first, then fakedynamo.Fault
-		applied     bool
-	}{
-		"never applied":           {fakedynamo.Hang, fakedynamo.Hang, false},
-		"applied":                 {fakedynamo.ApplyThenDrop, fakedynamo.Hang, true},
-		"applied, then denied":    {fakedynamo.ApplyThenDrop, fakedynamo.Deny, true},
-		"applied, then throttled": {fakedynamo.ApplyThenDrop, fakedynamo.Throttle, true},
-		"perhaps in progress":     {fakedynamo.InProgress, fakedynamo.Throttle, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBank(t, hundred)
-				l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute)})
-				lk, before := b.acquire(t, l), b.Requests()
-				b.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
-					if r.N == before {
-						return c.first
-					}
-					return c.then
-				})
-				_, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30"))
-				if !errors.As(err, new(*lock.StoreError)) {
-					t.Fatalf("%v, want a StoreError", err)
-				}
-				b.OnRequest(nil)
-				sent := b.Requests()
-				if err := lk.Release(); err == nil || b.Requests() != sent {
-					t.Errorf("Release: %v after %d requests, want none", err, b.Requests()-sent)
-				}
-				if held := b.Item(table, "/order/17")["ownerToken"] != nil; held == c.applied {
-					t.Errorf("the row is held: %v", held)
-				}
-				time.Sleep(time.Minute)
-				next, err := l.Acquire(t.Context(), order)
-				if errors.Is(err, lock.ErrCompleted) != c.applied {
-					t.Fatalf("the next delivery: %v", err)
-				}
-				if !c.applied {
-					if _, err := dynamostore.Transact(next.Context(), b.client, transfer("a", "b", "30")); err != nil {
-						t.Error(err)
-					}
-				}
-				b.wantBalances(t, "70", "130")
-			})
-		})
-	}
-}
-
 // TestDeclinedAfterNoAnswer: while an attempt may still be applied, a refusal
 // of the caller's condition is not the last word, so no handler may take it for
 // one.
@@ -501,28 +448,6 @@ func TestDeclinedAfterNoAnswer(t *testing.T) {
 	if b.Item(table, "/order/17")["ownerToken"] == nil {
 		t.Error("the lock was released")
 	}
-}
-
-// TestTransactWithoutTime: a throttled transaction that was never applied
-// leaves the lock to the handler.
-func TestTransactWithoutTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBank(t, hundred)
-		l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute), CompleteWithin: 5 * time.Second})
-		lk := b.acquire(t, l)
-		b.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.Throttle })
-		if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")); !errors.As(err, new(*lock.StoreError)) {
-			t.Errorf("%v, want a StoreError", err)
-		}
-		b.OnRequest(nil)
-		if err := lk.Release(); err != nil {
-			t.Errorf("Release: %v", err)
-		}
-		if _, err := l.Acquire(t.Context(), order); err != nil {
-			t.Errorf("the next delivery: %v", err)
-		}
-	})
 }
 
 // TestTransactWrongUse: a mistake in the code is named before anything is sent.
