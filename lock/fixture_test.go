@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/lawful"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -31,6 +32,9 @@ func (f *fixture) locker(o lock.Options) *lock.Locker {
 	o.Logger = discard
 	observe := o.Observe
 	o.Observe = func(ctx context.Context, o lock.Observation) {
+		if err := lawful.Check(o); err != nil {
+			f.t.Error(err)
+		}
 		f.mu.Lock()
 		f.observed = append(f.observed, o)
 		f.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/lawful"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -57,12 +58,19 @@ func fixedLease(d time.Duration) middleware.Option {
 	return engine(func(o *lock.Options) { o.Lease = lock.FixedLease(d) })
 }
 
+// unlawful has what any fixture observed that disagreed with itself. TestMain
+// fails for it, whatever the test looks at.
+var unlawful sync.Map
+
 func newFixture() *fixture { return &fixture{faulty: fault.NewScripted(memstore.New())} }
 
 // options returns the options for a wrapper that uses the fixture and writes
 // no log. Those of more count last.
 func (r *fixture) options(more ...middleware.Option) []middleware.Option {
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+		if err := lawful.Check(o); err != nil {
+			unlawful.Store(err.Error(), true)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.observed = append(r.observed, sighting{o, time.Now()})

@@ -157,7 +157,12 @@ func TestMain(m *testing.M) {
 		f(os.Getenv("LAMBDALOCK_TEST_WRAPPED") != "")
 		return
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	for what := range unlawful.Range {
+		fmt.Fprintln(os.Stderr, what)
+		status = 1
+	}
+	os.Exit(status)
 }
 
 func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/lawful"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -87,6 +88,9 @@ func (i *interruptions) invoke(e *interruptible, store driver.Store, random *ran
 }
 
 func (p *mortal) observe(_ context.Context, o lock.Observation) {
+	if err := lawful.Check(o); err != nil {
+		p.i.fail("%v", err)
+	}
 	if o.Outcome == lock.OutcomeTakenOver {
 		p.happens("taken over from the dead")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/lawful"
 	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
@@ -335,12 +336,15 @@ func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bo
 // panics with anything else has a bug.
 type planned string
 
-// observe counts takeovers and lost leases, and panics where the invocation
-// says so.
+// observe checks what it is told, counts takeovers and lost leases, and panics
+// where the invocation says so.
 func observe(ctx context.Context, o lock.Observation) {
 	inv := invocationOf(ctx)
 	if inv == nil {
 		return
+	}
+	if err := lawful.Check(o); err != nil {
+		inv.p.sim.fail("%v", err)
 	}
 	switch o.Outcome {
 	case lock.OutcomeTakenOver:
