@@ -28,11 +28,7 @@ func Caller[E any](ctx context.Context, e E) (lock.Key, error) { return callerOf
 
 // callerOf is [Caller] with those cookies that count.
 func callerOf(ctx context.Context, event any, counts func(cookie string) bool) (lock.Key, error) {
-	found, err := requestIn(event)
-	if err != nil {
-		return lock.Key{}, err
-	}
-	r, err := requestOf(found)
+	r, err := requestOf(event)
 	if err != nil {
 		return lock.Key{}, err
 	}

@@ -125,7 +125,9 @@ func nothingFrom(constructor, part string) error {
 
 // PayloadFrom refuses an event that comes again with another payload, with a
 // [*lock.PayloadMismatchError]. The payload is what from returns: its Payload
-// or, if it has none, its Name. Without an Event, payloads are not compared.
+// or, if it has none, its Name. It takes the place of the Payload of key, and
+// over HTTP of the caller that package middleware compares: see [HTTPTarget]
+// and [Caller]. Without an Event, payloads are not compared.
 func PayloadFrom[E any](key, from Func[E]) Func[E] {
 	notNil("PayloadFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {

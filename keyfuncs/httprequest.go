@@ -36,6 +36,7 @@ type request struct {
 	proof       []string       // credentials that only the gateway could have put into the headers
 	cookies     []string       // that the gateway took out of the headers
 	besides     []string       // credentials that are not in headers
+	body        requestBody
 }
 
 // requestIn returns the event of a gateway that an event is, points to or
@@ -48,8 +49,19 @@ func requestIn(event any) (any, error) {
 	return found, nil
 }
 
-// requestOf returns what is in the event of a gateway.
-func requestOf(found any) (request, error) {
+// requestOf returns the request that the event of a gateway has, as
+// [requestIn].
+func requestOf(event any) (request, error) {
+	found, err := requestIn(event)
+	if err != nil {
+		return request{}, err
+	}
+	r, err := requestFrom(found)
+	r.body = bodyOf(found)
+	return r, err
+}
+
+func requestFrom(found any) (request, error) {
 	switch e := found.(type) {
 	case events.APIGatewayProxyRequest:
 		return restRequest(e), nil

@@ -56,26 +56,20 @@ func HeaderKey[E any](header string, caller Func[E]) Func[E] {
 }
 
 func headerKey(header string, event any, caller func(request) (lock.Key, error)) (lock.Key, error) {
-	found, err := requestIn(event)
+	r, err := requestOf(event)
 	if err != nil {
 		return lock.Key{}, err
 	}
-	r, err := requestOf(found)
-	if err != nil {
-		return lock.Key{}, err
-	}
-	return r.key(header, bodyOf(found), caller)
+	return r.key(header, caller)
 }
 
-// key returns the key of a request with that body.
-func (r request) key(header string, body requestBody, caller func(request) (lock.Key, error)) (lock.Key, error) {
+// key returns the key of a request.
+func (r request) key(header string, caller func(request) (lock.Key, error)) (lock.Key, error) {
 	if r.keyErr != nil {
 		return lock.Key{}, r.keyErr
 	}
-	for _, p := range []field{r.api, r.method, r.path} {
-		if p.value == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: %s; a request that a test builds needs %s, %s and %s", anotherSource, r.api.name, r.method.name, r.path.name)}
-		}
+	if err := r.whole(); err != nil {
+		return lock.Key{}, err
 	}
 	key, err := headerValue(header, values(header, r.headers, r.multi))
 	if err != nil {
@@ -85,13 +79,42 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	if err != nil {
 		return lock.Key{}, err
 	}
-	text, err := body.decoded()
+	text, err := r.body.decoded()
 	if err != nil {
 		return lock.Key{}, err
 	}
 	k := keyparts.Once("http", key, r.api.value, r.stage, by.Name)
 	k.Payload = keyparts.Name("request", r.method.value, r.domain, r.path.value, r.query, r.contentDigest(text), by.Payload)
 	return k, nil
+}
+
+// whole returns what is missing of a request that a gateway sends.
+func (r request) whole() error {
+	for _, p := range []field{r.api, r.method, r.path} {
+		if p.value == "" {
+			return &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: %s; a request that a test builds needs %s, %s and %s", anotherSource, r.api.name, r.method.name, r.path.name)}
+		}
+	}
+	return nil
+}
+
+// HTTPTarget names what an HTTP request asks for: its method, domain, path and
+// query. It is what [IdempotencyKey] compares of a request beside body and
+// caller, and which a Payload of your own has to hold as well, unless the
+// function serves only one: PayloadFrom(IdempotencyKey, Join(HTTPTarget,
+// byContent, Caller)). For a WebSocket API, event type and route take the place
+// of method and path. No Event, no Order.
+//
+// The error is a [*lock.NoKeyError] if the event is not that of a gateway.
+func HTTPTarget[E any](_ context.Context, e E) (lock.Key, error) {
+	r, err := requestOf(e)
+	if err == nil {
+		err = r.whole()
+	}
+	if err != nil {
+		return lock.Key{}, err
+	}
+	return lock.Key{Name: keyparts.Name("target", r.method.value, r.domain, r.path.value, r.query)}, nil
 }
 
 // headerValue returns the only value that a header has.

@@ -360,3 +360,45 @@ func operators[E any](t *testing.T, file string, cases map[string]operatorsMista
 		}
 	}
 }
+
+// TestHTTPTarget shows that a target is the method, domain, path and query of a
+// request, and nothing else of it.
+func TestHTTPTarget(t *testing.T) {
+	t.Parallel()
+	of := func(change func(*httpRequest)) lock.Key {
+		e := plainHTTP()
+		e.RequestContext.DomainName, e.RawQueryString = "shop.example", "a=1&b=2"
+		change(&e)
+		return expect.Value(keyfuncs.HTTPTarget(t.Context(), e))(t)
+	}
+	first := of(func(*httpRequest) {})
+	if first.Name == "" || first != (lock.Key{Name: first.Name}) {
+		t.Errorf("%+v, want a name only", first)
+	}
+	for what, change := range map[string]func(*httpRequest){
+		"method": func(e *httpRequest) { e.RequestContext.HTTP.Method = "DELETE" },
+		"domain": func(e *httpRequest) { e.RequestContext.DomainName = "other.example" },
+		"path":   func(e *httpRequest) { e.RawPath = "/refunds/8" },
+		"query":  func(e *httpRequest) { e.RawQueryString = "a=1&b=3" },
+	} {
+		if other := of(change); other.Name == first.Name {
+			t.Errorf("another %s has the target %q, too", what, other.Name)
+		}
+	}
+	for what, change := range map[string]func(*httpRequest){
+		"order of the query": func(e *httpRequest) { e.RawQueryString = "b=2&a=1" },
+		"body":               func(e *httpRequest) { e.Body = "other" },
+		"header":             func(e *httpRequest) { e.Headers["authorization"] = "Bearer b" },
+		"route":              func(e *httpRequest) { e.RouteKey = "$default" },
+	} {
+		if again := of(change); again != first {
+			t.Errorf("with another %s: %+v, want %+v", what, again, first)
+		}
+	}
+	if _, err := keyfuncs.HTTPTarget(t.Context(), httpRequest{}); !errors.As(err, new(*lock.NoKeyError)) {
+		t.Errorf("a request from no gateway: %v", err)
+	}
+	if _, err := keyfuncs.HTTPTarget(t.Context(), "text"); !errors.As(err, new(*lock.NoKeyError)) {
+		t.Errorf("no request: %v", err)
+	}
+}

@@ -13,8 +13,8 @@
 //     [ActiveMQEvent], [RabbitMQEvent]
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
-//   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [SessionCookie],
-//     [Anonymous]
+//   - HTTP: [IdempotencyKey], [HeaderKey], [HTTPTarget], [Caller],
+//     [SessionCookie], [Anonymous]
 //   - other services: [SESRecord], [CodeCommitRecord], and package services
 //
 // Constructors return a key function:

@@ -31,8 +31,8 @@ type (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	key := keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request],
-		keyfuncs.Join(keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))
+	key := keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request], keyfuncs.Join(
+		keyfuncs.HTTPTarget[request], keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))
 	lambda.Start(middleware.WithLock(key, handle, middleware.CompletedIf(final), middleware.RememberFor(stands)))
 }
 

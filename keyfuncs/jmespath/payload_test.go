@@ -122,10 +122,10 @@ func TestPayloadIsNotJSON(t *testing.T) { // F26
 func TestContentByMeaning(t *testing.T) {
 	t.Parallel()
 	type request = events.APIGatewayV2HTTPRequest
-	key := keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request],
-		keyfuncs.Join(keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))
-	of := func(body, token string) lock.Key {
-		e := request{RawPath: "/pay", Body: body, Headers: map[string]string{"idempotency-key": "k", "authorization": token}}
+	key := keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request], keyfuncs.Join(
+		keyfuncs.HTTPTarget[request], keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))
+	of := func(path, body, token string) lock.Key {
+		e := request{RawPath: path, Body: body, Headers: map[string]string{"idempotency-key": "k", "authorization": token}}
 		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
 		k, err := key(t.Context(), e)
 		if err != nil {
@@ -133,11 +133,11 @@ func TestContentByMeaning(t *testing.T) {
 		}
 		return k
 	}
-	first := of(`{"a":1,"b":2}`, "jane")
-	if again := of(` {"b":2.0, "a":1}`, "jane"); again != first {
+	first := of("/pay", `{"a":1,"b":2}`, "jane")
+	if again := of("/pay", ` {"b":2.0, "a":1}`, "jane"); again != first {
 		t.Errorf("%+v, want %+v", again, first)
 	}
-	for _, other := range []lock.Key{of(`{"a":1,"b":3}`, "jane"), of(`{"a":1,"b":2}`, "joe")} {
+	for _, other := range []lock.Key{of("/pay", `{"a":1,"b":3}`, "jane"), of("/pay", `{"a":1,"b":2}`, "joe"), of("/refund", `{"a":1,"b":2}`, "jane")} {
 		if other.Name != first.Name || other.Payload == first.Payload {
 			t.Errorf("%+v and %+v", other, first)
 		}

@@ -105,6 +105,7 @@ func offerStands(ctx context.Context, st *stage) {
 	anew := st.edit(`{\"article\": \"pen\", \"quantity\": 7}`, `{\"quantity\":7,\"article\":\"pen\"}`)
 	st.expect("an offer", st.once(ctx, st.event), "status 201")
 	st.expect("with its JSON written anew", st.once(ctx, anew), "status 201")
+	st.expect("for another path", st.once(ctx, st.edit(`"rawPath": "/offers"`, `"rawPath": "/orders"`)), "status 422")
 	for key := range st.asked {
 		completed, _ := st.dynamo.Item("locks", key)["completed"].(map[string]any)
 		memory, _ := completed["M"].(map[string]any)

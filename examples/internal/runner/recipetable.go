@@ -75,9 +75,10 @@ var recipes = []example{
 			{"RememberFor", []string{", middleware.RememberFor(stands)", ""}, offerStands, "the offer stands for 24h"},
 			{"CompletedIf", []string{", middleware.CompletedIf(final)", ""}, soldOut, "2 pieces of work, want 1"},
 			{"PayloadFrom", []string{
-				"keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request],\n\t\tkeyfuncs.Join(keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))", "keyfuncs.IdempotencyKey[request]",
+				"keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request], keyfuncs.Join(\n\t\tkeyfuncs.HTTPTarget[request], keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))", "keyfuncs.IdempotencyKey[request]",
 				`"github.com/lambdalock/lambdalock/keyfuncs/jmespath"`, "",
 			}, offerStands, "with its JSON written anew: want status 201"},
+			{"HTTPTarget", []string{"keyfuncs.HTTPTarget[request], ", ""}, offerStands, "for another path: want status 422"},
 		},
 	},
 	{
