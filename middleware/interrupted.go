@@ -37,10 +37,11 @@ func (p Policy) forInterrupted() interruption {
 
 // Ask calls f to find out whether the interrupted run has had its effect, for
 // example whether there is a payment with the id of the order. f runs under the
-// lock. If it returns true, the event is completed, and answered as
-// [OnCompleted] says. If it returns false, the handler runs. If it returns an
-// error, the event fails with that and f is asked again when it comes again. E
-// is what the key function takes. For a handler with a result, use [AskFor].
+// lock, which [lock.FromContext] finds. If it returns true, the event is
+// completed, and answered as [OnCompleted] says. If it returns false, the
+// handler runs. If it returns an error, the event fails with that and f is
+// asked again when it comes again. E is what the key function takes. For a
+// handler with a result, use [AskFor].
 func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("Ask(nil): pass the function that finds out whether the work was done")

@@ -45,7 +45,10 @@ func asksFor[E any](ask func(string) (bool, error), opts []middleware.Option) []
 	if ask == nil {
 		return opts
 	}
-	return append(slices.Clone(opts), middleware.OnInterrupted(middleware.Ask(func(_ context.Context, e E) (bool, error) {
+	return append(slices.Clone(opts), middleware.OnInterrupted(middleware.Ask(func(ctx context.Context, e E) (bool, error) {
+		if lease, ok := lock.FromContext(ctx); !ok || lease.Fence == 0 {
+			return false, fmt.Errorf("asked with the lease %+v, %v", lease, ok)
+		}
 		if m, ok := any(e).(events.SQSMessage); ok {
 			return ask(m.Body)
 		}

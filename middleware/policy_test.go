@@ -46,6 +46,31 @@ func TestHeldPolicies(t *testing.T) {
 	}
 }
 
+// TestRetryDuringItsCooldown shows that an event whose own run has failed is
+// treated like others while its name stays held.
+func TestRetryDuringItsCooldown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		h := middleware.WithLock(byOrder, func(context.Context, order) error {
+			if runs++; runs == 1 {
+				return errRecord
+			}
+			return nil
+		}, newFixture().options(middleware.OnHeld(middleware.Skip), middleware.HoldAtLeast(time.Hour))...)
+		if err := h(t.Context(), order{ID: "1"}); !errors.Is(err, errRecord) {
+			t.Errorf("%v, want what the handler returned", err)
+		}
+		if err := h(t.Context(), order{ID: "1"}); err != nil || runs != 1 {
+			t.Errorf("its retry got %v after %d runs", err, runs)
+		}
+		time.Sleep(2 * time.Hour)
+		if err := h(t.Context(), order{ID: "1"}); err != nil || runs != 2 {
+			t.Errorf("after the cooldown it got %v after %d runs", err, runs)
+		}
+	})
+}
+
 // TestHeldPolicyOfAnEndedInvocation shows that the policy counts although the
 // caller's context has ended by the time the store has answered.
 func TestHeldPolicyOfAnEndedInvocation(t *testing.T) {

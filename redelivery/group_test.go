@@ -60,6 +60,21 @@ func TestPermanentOfAGroup(t *testing.T) {
 	})
 }
 
+// TestMalformedOfAGroup shows that a FIFO group goes on after a message whose
+// key function says that it will never have a key.
+func TestMalformedOfAGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		q.malformed = "a2"
+		q.sendGroup("a1", "a2", "a3")
+		q.poll(10, q.process(&redelivery.Options{DeadLetterQueue: letters + ".fifo"}))
+		if got := strings.Join(q.order, " "); got != "a1 a3" || strings.Join(q.copiesOf("a"), " ") != "a2" || len(q.received["a2"]) != 1 {
+			t.Errorf("%s ran, %q were moved, after %d receives", got, q.copiesOf("a"), len(q.received["a2"]))
+		}
+	})
+}
+
 // copiesOf returns which messages of a group were moved, in this order.
 func (q *queue) copiesOf(group string) []string {
 	var ids []string

@@ -48,7 +48,8 @@ type queue struct {
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
 	// nameless says that keys have no Event.
-	nameless bool
+	nameless  bool
+	malformed string // the name for which the key function fails for good
 	// begins is called when a handler begins; nil: it is not.
 	begins func(id string)
 
@@ -111,6 +112,9 @@ func (q *queue) sendAt(m events.SQSMessage, at time.Time) {
 func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *process {
 	key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 		_, name, _ := strings.Cut(m.Body, " ")
+		if name == q.malformed {
+			return lock.Key{}, middleware.Permanent(errors.New("the body is malformed"))
+		}
 		if q.nameless {
 			return lock.Key{Name: name}, nil
 		}

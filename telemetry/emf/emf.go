@@ -34,6 +34,9 @@
 //	NotBegun        records of a batch that were returned without being handled
 //	Overdue         records whose handler went on after its context had ended
 //
+// To tell failures that are [middleware.Permanent] or [middleware.Unknown] from
+// others, count with [middleware.Observe], which is told their Err.
+//
 // A line has only the metrics that are not zero, and there is no line if all
 // are. Of more than 100 times, 100 evenly spaced quantiles are written: a
 // metric of CloudWatch has no more values on one line.
