@@ -43,7 +43,8 @@ type ILockTable interface {
 	// GrantLockInBatches is GrantLock for code that uses package
 	// dynamostore/batching: it also allows dynamodb:PartiQLInsert and
 	// PartiQLUpdate. Call it for connected functions too, with the namespace of
-	// ConnectOptions.
+	// ConnectOptions. The alarms Throttles and SystemErrors do not count what is
+	// sent in batches, and Contention only with LockTableProps.EMF.
 	GrantLockInBatches(grantee awsiam.IGrantable, namespace *string) awsiam.Grant
 
 	// GrantInspect allows grantee, a person or a tool, to read the locks:
