@@ -167,7 +167,7 @@ binaries: ## build the command of the released VERSION for every system into bin
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock ./middleware
-	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
+	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TransactOrders|TestConformance$$' -timeout 60m ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore/...
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h ./...) || exit 1; done
