@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/middleware"
 )
 
 // law says of an outcome which operations end with it, and what is known then.
@@ -21,6 +20,8 @@ type law struct {
 	held   bool                 // by us, so that there are a fence and an end of the lease
 	other  bool                 // another holder has a part in it
 }
+
+const notBegun lock.Outcome = "not_begun"
 
 var laws = map[lock.Outcome]law{
 	lock.OutcomeAcquired:         {ops: "acquire", held: true},
@@ -41,12 +42,14 @@ var laws = map[lock.Outcome]law{
 	lock.OutcomeStoreFailed:      {ops: "acquire renew release", reason: some},
 	lock.OutcomeRefused:          {ops: "acquire -", reason: some},
 
-	middleware.OutcomeUnlocked:      {ops: "-", reason: some},
-	middleware.OutcomeNoLock:        {ops: "-"},
-	middleware.OutcomeIgnored:       {ops: "-", reason: some},
-	middleware.OutcomeHandlerFailed: {ops: "-", reason: some},
-	middleware.OutcomeNotBegun:      {ops: "-", reason: some, mayNot: true},
-	middleware.OutcomeOverdue:       {ops: "-", reason: some, mayNot: true, held: true},
+	// Those of package middleware, which is not imported, because the modules of
+	// the stores would then need all that it needs.
+	"unlocked":       {ops: "-", reason: some},
+	"no_lock":        {ops: "-"},
+	"ignored":        {ops: "-", reason: some},
+	"handler_failed": {ops: "-", reason: some},
+	notBegun:         {ops: "-", reason: some, mayNot: true},
+	"overdue":        {ops: "-", reason: some, mayNot: true, held: true},
 }
 
 func some(error) bool { return true }
@@ -80,7 +83,7 @@ func Check(o lock.Observation) error {
 		"it has no fence, or no end of a lease":          l.held && (o.Fence <= 0 || o.Until.IsZero()),
 		"it says wrongly whether the event is completed": o.Completed != (o.Outcome == lock.OutcomeReleased && o.Op == "complete"),
 		"it says wrongly that events are forgotten":      (o.Forgotten != 0) != (o.Outcome == lock.OutcomeForgotten),
-		"it says wrongly how many did not begin":         (o.Records != 0) != (o.Outcome == middleware.OutcomeNotBegun),
+		"it says wrongly how many did not begin":         (o.Records != 0) != (o.Outcome == notBegun),
 		"it has another holder":                          o.Holder != "" && !l.other,
 		"it was taken over from nobody":                  o.Outcome == lock.OutcomeTakenOver && o.Holder == "",
 		"it is held by its own duplicate":                o.Duplicate && o.Outcome != lock.OutcomeHeld,
