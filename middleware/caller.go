@@ -23,6 +23,7 @@ type request struct {
 	*overHTTP
 	gateway eventkind.Gateway // that waits for the response; NoGateway: none
 	nobody  bool              // nothing in the key tells the sender from others
+	unread  bool              // something may, but not in the form of a gateway
 }
 
 // ask begins a request. payload is what the handler was given, and keysOf
@@ -35,7 +36,7 @@ func (h *overHTTP) ask(ctx context.Context, payload any, keysOf func(context.Con
 	case r.gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):
 		err = keyfuncs.ErrNoLock
 	case err == nil:
-		r.nobody, err = h.addCaller(ctx, &keys, r.gateway, payload, &asker)
+		err = r.addCaller(ctx, &keys, payload, &asker)
 	}
 	return r, keys, err
 }
@@ -66,13 +67,12 @@ func isOptions(payload any) bool {
 
 // addCaller makes the sender of a request the Payload of every key that has an
 // Event and no Payload: otherwise the stored answer would be replayed to
-// everybody who knows the key. payload is what the handler was given. nobody is
-// set if nothing in the keys tells the sender from others. asker has what the
-// key functions found out about that; if they have not looked, what is in the
-// request counts.
-func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkind.Gateway, payload any, asker *invocation.Asker) (nobody bool, err error) {
-	if gateway == eventkind.NoGateway && !h.byValue {
-		return false, nil
+// everybody who knows the key. payload is what the handler was given. asker has
+// what the key functions found out about whether their keys tell the sender
+// from others; if they have not looked, what is in the request counts.
+func (r *request) addCaller(ctx context.Context, keys *keySet, payload any, asker *invocation.Asker) error {
+	if r.gateway == eventkind.NoGateway && !r.byValue {
+		return nil
 	}
 	var with, without []*lock.Key
 	for _, k := range keys.each() {
@@ -86,23 +86,36 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 	}
 	known, looked := asker.Known()
 	if len(without) == 0 && (looked || len(with) == 0) {
-		return !known, nil
+		r.nobody = !known
+		return nil
 	}
-	by, inRequest, err := callerOf(ctx, payload, gateway)
+	by, inRequest, err := callerOf(ctx, payload, r.gateway)
 	if len(without) == 0 { // the caller is not compared, so an error about it refuses nothing
-		return err != nil || !inRequest, nil
+		r.nobody = err != nil || !inRequest
+		return nil
+	}
+	if errors.Is(err, errUnread) {
+		r.unread, err = true, nil
 	}
 	for _, k := range without {
 		k.Payload = by
 	}
-	return !known || !inRequest, err
+	r.nobody = !known || !inRequest
+	return err
 }
+
+const nameCaller = "name the caller in the Payload of the key, with keyfuncs.PayloadFrom(key, caller), or say with keyfuncs.Anonymous as caller that everybody may have the answer"
+
+// errUnread refuses no event, which may be anything. It says why a result that
+// turns out to be a response is not stored.
+var errUnread = errors.New("lambdalock: the result is a response, and the headers, cookies or requestContext of the event are not those of a gateway, so the callers cannot be told apart and it is not stored for Replay: " + nameCaller)
 
 // callerOf returns what [keyfuncs.PayloadFrom] takes from [keyfuncs.Caller],
 // for a payload of any type, and whether that tells the sender from others.
 // Where it is a type of the user's, the handler knows the caller by no more
 // than is in its JSON form. Without a gateway it returns "" if nothing in the
-// payload can name the caller.
+// payload can name the caller, and errUnread with what it could read if the
+// payload is not like a request.
 func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by string, known bool, err error) {
 	if _, ok := eventkind.RequestIn(payload); ok {
 		return fingerprint(ctx, payload, keyfuncs.Caller)
@@ -116,7 +129,9 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 	if !ok && gateway == eventkind.NoGateway {
 		return "", false, nil
 	}
+	maybeOther := gateway == eventkind.NoGateway && shown == eventkind.NoGateway && !hasHeaderLists(doc)
 	var all []string
+	var unread error
 	for _, c := range []struct {
 		of eventkind.Gateway
 		as func(context.Context, []byte) (lock.Key, error)
@@ -129,7 +144,10 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 			continue
 		}
 		by, asked, err := fingerprint(ctx, doc, c.as)
-		if err != nil {
+		switch {
+		case err != nil && maybeOther && errors.As(err, new(*json.UnmarshalTypeError)):
+			unread = errUnread
+		case err != nil:
 			return "", false, err
 		}
 		known = known || asked
@@ -138,9 +156,9 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 		}
 	}
 	if len(all) > 1 { // the fields mean something else to each gateway
-		return fmt.Sprintf("%q", all), known, nil
+		return fmt.Sprintf("%q", all), known, unread
 	}
-	return all[0], known, nil
+	return all[0], known, unread
 }
 
 func fingerprint[E any](ctx context.Context, event E, caller func(context.Context, E) (lock.Key, error)) (by string, known bool, err error) {
@@ -164,12 +182,34 @@ func callerFields(doc []byte) ([]byte, bool) {
 	return found, string(found) != "{}"
 }
 
-func callerAs[E any](ctx context.Context, doc []byte) (lock.Key, error) {
-	var e E
-	if err := json.Unmarshal(doc, &e); err != nil {
-		return lock.Key{}, &lock.NoKeyError{
-			Field: "the event", Reason: "is not that of a gateway, so the callers cannot be told apart: name the caller in the Payload of the key, with keyfuncs.PayloadFrom(key, caller), or say with keyfuncs.Anonymous as caller that everybody may have the answer", Err: err,
+// hasHeaderLists reports whether the headers are an object of texts and lists
+// of texts, as VPC Lattice sends them.
+// https://docs.aws.amazon.com/vpc-lattice/latest/ug/lambda-functions.html
+func hasHeaderLists(doc []byte) bool {
+	var r struct {
+		Headers map[string]json.RawMessage `json:"headers"`
+	}
+	if json.Unmarshal(doc, &r) != nil {
+		return false
+	}
+	for _, values := range r.Headers {
+		if json.Unmarshal(values, new([]string)) != nil && json.Unmarshal(values, new(string)) != nil {
+			return false
 		}
 	}
-	return keyfuncs.Caller(ctx, e)
+	return len(r.Headers) > 0
+}
+
+// callerAs returns the caller by what can be read of the fields as those of an
+// E, and an error if that is not all.
+func callerAs[E any](ctx context.Context, doc []byte) (lock.Key, error) {
+	var e E
+	unread := json.Unmarshal(doc, &e) // goes on after a field of another type
+	k, err := keyfuncs.Caller(ctx, e)
+	if err == nil && unread != nil {
+		err = &lock.NoKeyError{
+			Field: "the event", Reason: "is not that of a gateway, so the callers cannot be told apart: " + nameCaller, Err: unread,
+		}
+	}
+	return k, err
 }

@@ -4,15 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
 var errCookie = errors.New("lambdalock: the response sets a cookie and the request came without credentials, so it is not stored for Replay: anybody with the key would get the cookie; if your code knows the caller, name it in keyfuncs.HeaderKey, or else set the cookie outside of the wrapper")
 
 // withheld returns why a response must not be replayed to the sender of the
 // request, or nil. A client without credentials may be anybody who has the key,
-// and a cookie would log it in.
+// and a cookie would log it in. One whose credentials could not be read may get
+// none of the responses to others.
 func (r *request) withheld(doc []byte) error {
-	if r.nobody && setsCookie(doc) {
+	switch {
+	case r.unread && r.gateway != eventkind.NoGateway:
+		return errUnread
+	case r.nobody && setsCookie(doc):
 		return errCookie
 	}
 	return nil

@@ -2,12 +2,15 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -253,6 +256,108 @@ func TestUnreadableCaller(t *testing.T) { // F28
 		if refused := name == "event"; errors.As(err, new(*lock.NoKeyError)) != refused || refused && !strings.Contains(err.Error(), "keyfuncs.PayloadFrom(key, caller)") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestMembersLikeThoseOfARequest shows that an event that no gateway sent may
+// have members with the names of those in which a caller is. What they hold
+// does not name one, so only the key counts.
+func TestMembersLikeThoseOfARequest(t *testing.T) { // F28
+	t.Parallel()
+	for _, doc := range []string{
+		`{"headers":["name","price"]}`, `{"headers":"name,price"}`, `{"headers":2}`, `{"headers":{"name":1}}`, `{"headers":{"a":"b","name":1}}`,
+		`{"headers":[{"key":"name","value":"Name"}]}`, `{"headers":{"name":[1]}}`, `{"headers":{"name":{"type":"text"}}}`, `{"headers":{"name":null,"n":1}}`,
+		`{"multiValueHeaders":["name"]}`, `{"multiValueHeaders":{"name":"n"}}`, `{"cookies":7}`, `{"cookies":{"oatmeal":12}}`, `{"cookies":[{"type":"oatmeal"}]}`,
+		`{"requestContext":"batch"}`, `{"requestContext":["batch"]}`, `{"requestContext":{"apiId":7}}`, `{"requestContext":{"authorizer":"jane"}}`,
+	} {
+		for name, h := range ofAnyShape(t.Context(), newFixture().options(), `7`) {
+			for range 2 {
+				if _, err := h([]byte(doc)); err != nil {
+					t.Errorf("%s: %s: %v", doc, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestUnreadableStranger shows that a stranger gets no stored answer if the
+// event does not look like that of a gateway, what could name the caller cannot
+// be read, and only the result shows that a client waits: the first one is
+// answered, and the others get no answer of anybody's.
+func TestUnreadableStranger(t *testing.T) { // F28
+	t.Parallel()
+	for _, docs := range [][2]string{
+		{`{"headers":[["authorization","alice"]]}`, `{"headers":[["authorization","mallory"]]}`},
+		{`{"headers":[{"name":"cookie","value":"s=a"}]}`, `{"headers":[{"name":"cookie","value":"s=b"}]}`},
+		{`{"headers":{"authorization":"alice","age":1}}`, `{"headers":{"age":1}}`},
+		{`{"headers":{"authorization":{"value":"alice"}}}`, `{"headers":{"authorization":{"value":"mallory"}}}`},
+		{`{"multiValueHeaders":{"cookie":"s=a"}}`, `{"multiValueHeaders":{"cookie":"s=b"}}`},
+		{`{"cookies":{"s":"a"}}`, `{"cookies":{"s":"b"}}`},
+		{`{"requestContext":{"timeEpoch":"1","identity":{"principal":"alice"}}}`, `{"requestContext":{"timeEpoch":"1","identity":{"principal":"mallory"}}}`},
+	} {
+		f := newFixture()
+		for name, h := range ofAnyShape(t.Context(), f.options(), `{"statusCode":201,"body":"for alice"}`) {
+			f.forget()
+			if got, err := h([]byte(docs[0])); err != nil || !strings.Contains(got, "for alice") {
+				t.Errorf("%s: %s: %s, %v", docs[0], name, got, err)
+			}
+			for _, doc := range docs {
+				if got, err := h([]byte(doc)); strings.Contains(got, "for alice") {
+					t.Errorf("%s: %s: %s, %v", doc, name, got, err)
+				}
+			}
+			dropped := f.of(lock.OutcomeResultDropped)
+			if len(dropped) != 1 || !strings.Contains(dropped[0].Err.Error(), "keyfuncs.PayloadFrom(key, caller)") {
+				t.Errorf("%s: %s: %v", docs[0], name, dropped)
+			}
+		}
+	}
+	// As VPC Lattice sends them, and a client in Go may.
+	for _, doc := range []string{`{"headers":{"authorization":["alice"]}}`, `{"headers":{"authorization":["alice"],"age":"1","accept":[]}}`} {
+		for _, result := range []string{`7`, `{"statusCode":201}`} {
+			for name, h := range ofAnyShape(t.Context(), newFixture().options(), result) {
+				if _, err := h([]byte(doc)); !errors.As(err, new(*lock.NoKeyError)) {
+					t.Errorf("%s: %s: %v", doc, name, err)
+				}
+			}
+		}
+	}
+}
+
+// ofAnyShape returns handlers of which neither the types nor most payloads show
+// who waits for the result.
+func ofAnyShape(ctx context.Context, opts []middleware.Option, result string) map[string]func(doc []byte) (string, error) {
+	type members struct {
+		Headers           any `json:"headers,omitempty"`
+		MultiValueHeaders any `json:"multiValueHeaders,omitempty"`
+		Cookies           any `json:"cookies,omitempty"`
+		RequestContext    any `json:"requestContext,omitempty"`
+	}
+	raw := middleware.WithLock(func(context.Context, json.RawMessage) (lock.Key, error) {
+		return lock.Key{Name: "raw", Event: "e"}, nil
+	}, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return []byte(result), nil })), opts...)
+	return map[string]func([]byte) (string, error){
+		"own": withAny[members](ctx, "own", result, opts), "pointer": withAny[*members](ctx, "pointer", result, opts),
+		"map": withAny[map[string]any](ctx, "map", result, opts), "any": withAny[any](ctx, "any", result, opts),
+		"Handler": func(doc []byte) (string, error) {
+			out, err := raw.Invoke(ctx, doc)
+			return string(out), err
+		},
+	}
+}
+
+func withAny[E any](ctx context.Context, name, result string, opts []middleware.Option) func([]byte) (string, error) {
+	h := middleware.WithLock(func(context.Context, E) (lock.Key, error) { return lock.Key{Name: name, Event: "e"}, nil }, func(context.Context, E) (any, error) {
+		return json.RawMessage(result), nil
+	}, opts...)
+	return func(doc []byte) (string, error) {
+		var e E
+		if err := json.Unmarshal(doc, &e); err != nil {
+			return "", err
+		}
+		out, err := h(ctx, e)
+		b, _ := json.Marshal(out)
+		return string(b), err
 	}
 }
 
