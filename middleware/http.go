@@ -105,11 +105,7 @@ func keepsRequest(event reflect.Type) bool {
 		`{"requestContext":{"apiId":"a","http":{"method":"GET"}}}`,
 		`{"requestContext":{"elb":{"targetGroupArn":"arn"}}}`,
 	} {
-		v := reflect.New(event)
-		if json.Unmarshal([]byte(doc), v.Interface()) != nil {
-			continue
-		}
-		if b, err := json.Marshal(v.Interface()); err == nil && eventkind.GatewayOf(b) != eventkind.NoGateway {
+		if b := throughType([]byte(doc), event); eventkind.GatewayOf(b) != eventkind.NoGateway {
 			return true
 		}
 	}
@@ -122,12 +118,20 @@ func holdsResponse(result reflect.Type) bool {
 	if result.Implements(readerType) {
 		return urlStreamType.AssignableTo(result) || result == apiStreamType
 	}
-	v, err := decode([]byte(`{"statusCode":409}`), result)
+	return statusOf(throughType([]byte(`{"statusCode":409}`), result), eventkind.Payload1) == http.StatusConflict
+}
+
+// throughType returns what is left of a JSON document in a value of a type: nil
+// if the type takes no such JSON. A method of the user's may say so with a
+// panic, because the document is made up.
+func throughType(doc []byte, t reflect.Type) (kept []byte) {
+	defer func() { _ = recover() }()
+	v, err := decode(doc, t)
 	if err != nil {
-		return false
+		return nil
 	}
-	b, err := json.Marshal(v.Interface())
-	return err == nil && statusOf(b, eventkind.Payload1) == http.StatusConflict
+	b, _ := json.Marshal(v.Interface()) // nil after an error
+	return b
 }
 
 // use takes the defaults for handlers that answer over HTTP, and panics if an

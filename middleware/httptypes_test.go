@@ -11,6 +11,31 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
+// strict takes only the JSON that its author has thought of.
+type strict struct{ ID string }
+
+func (s *strict) UnmarshalJSON(doc []byte) error {
+	var m map[string]any
+	err := json.Unmarshal(doc, &m)
+	s.ID = m["id"].(string)
+	return err
+}
+
+// strictRequest takes only requests of a Function URL.
+type strictRequest struct{ RequestContext map[string]any }
+
+func (s *strictRequest) UnmarshalJSON(doc []byte) error {
+	var m map[string]map[string]any
+	err := json.Unmarshal(doc, &m)
+	_ = m["requestContext"]["http"].(map[string]any)
+	s.RequestContext = m["requestContext"]
+	return err
+}
+
+func (s strictRequest) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"requestContext": s.RequestContext})
+}
+
 // TestHTTPByTypes is the table in http.go.
 func TestHTTPByTypes(t *testing.T) {
 	t.Parallel()
@@ -60,9 +85,16 @@ func TestHTTPByTypes(t *testing.T) {
 			{event: anything, result: anything, payload: true, status: true},
 			{event: reflect.TypeFor[keeps](), result: answer, payload: true, status: true},
 		},
-		"other event of AWS":     {{event: queue, result: anything}, {event: queue, result: answer}},
-		"own type, status":       {{event: own, result: answer, gateway: eventkind.Payload2}},
-		"own type, any JSON":     {{event: own, result: anything, status: true}, {event: own, result: object, status: true}, {event: own, result: reflect.TypeFor[io.Reader](), status: true}},
+		"other event of AWS": {{event: queue, result: anything}, {event: queue, result: answer}},
+		"own type, status":   {{event: own, result: answer, gateway: eventkind.Payload2}},
+		"own type, any JSON": {{event: own, result: anything, status: true}, {event: own, result: object, status: true}, {event: own, result: reflect.TypeFor[io.Reader](), status: true}},
+		"panics for what it does not expect": {
+			{event: reflect.TypeFor[strict](), result: anything, status: true},
+			{event: reflect.TypeFor[strict](), result: answer, gateway: eventkind.Payload2},
+			{event: reflect.TypeFor[strict](), result: reflect.TypeFor[strict]()},
+			{event: raw, result: reflect.TypeFor[*strict]()},
+			{event: reflect.TypeFor[strictRequest](), result: anything, payload: true, status: true},
+		},
 		"none, or any other one": {{event: raw, result: none}, {event: own, result: reflect.TypeFor[result]()}, {event: raw, result: reflect.TypeFor[string]()}},
 	} {
 		for _, r := range rows {
