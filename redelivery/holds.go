@@ -81,17 +81,18 @@ func (h *holds) longerThan(age time.Duration, longest bool) time.Duration {
 func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
-	hold := h.longerThan(f.Ended.Sub(held.Since), again)
-	free := held.Since.Add(hold + toRelease)
+	since := began(held, f.Ended)
+	hold := h.longerThan(f.Ended.Sub(since), again)
+	free := since.Add(hold + toRelease)
 	batch := invocation.BatchOf(ctx)
 	// A holder that renews its lease keeps the lock beyond the end that it has now.
-	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !batch.Renews {
+	if hold == 0 || held.Cooldown || since.IsZero() || free.After(held.Until) && !batch.Renews {
 		free = held.Until
 	}
 	least := batch.LeastHold
 	if held.Cooldown {
-		least = max(least, held.Until.Sub(held.Since))
-	} else if cooled := held.Since.Add(least + toRelease); free.Before(cooled) {
+		least = max(least, held.Until.Sub(since))
+	} else if cooled := since.Add(least + toRelease); free.Before(cooled) {
 		free = cooled
 	}
 	if batch.Coalesces { // one run is for all of them
@@ -99,7 +100,7 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	}
 	turn := max(hold, least) + time.Second // because timeouts are rounded up
 	// If another one was faster, several wait.
-	if again && !eventkind.IsFIFO(m) && wasBefore(m, held.Since) {
+	if again && !eventkind.IsFIFO(m) && wasBefore(m, since) {
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
 	return h.reserve(held.Key.Name, free, turn)
@@ -152,5 +153,14 @@ func (h *holds) forget(now time.Time) {
 // isCool reports whether a name is certain to stay held because of a
 // HoldAtLeast, so that no estimate of its hold is needed.
 func isCool(ctx context.Context, held *lock.HeldError, now time.Time) bool {
-	return held.Cooldown || now.Sub(held.Since) < invocation.BatchOf(ctx).LeastHold
+	return held.Cooldown || now.Sub(began(held, now)) < invocation.BatchOf(ctx).LeastHold
+}
+
+// began returns when the holder began, of which the stamp is too late if the
+// clock of an earlier claim was ahead.
+func began(held *lock.HeldError, now time.Time) time.Time {
+	if held.Since.After(now) {
+		return now
+	}
+	return held.Since
 }

@@ -73,7 +73,9 @@ func TestVisibilityTimeout(t *testing.T) {
 		"estimate":                {since: -time.Second, until: hour, known: 10 * time.Second, want: url + " r 10"},
 		"estimate beyond its end": {since: -time.Second, until: 5 * time.Second, known: 10 * time.Second, want: url + " r 5"},
 		"begin unknown":           {since: -1 << 62, until: 90 * time.Second, known: 10 * time.Second, want: url + " r 90"},
-		"clock ahead":             {since: time.Second, until: hour, known: 10 * time.Second, want: url + " r 12"},
+		"clock ahead":             {since: hour, until: hour, known: 10 * time.Second, want: url + " r 11"},
+		"clock ahead, fourth":     {since: hour, until: 90 * time.Second, received: "4"},
+		"clock ahead, least hold": {since: hour, until: 30 * time.Second, least: time.Minute, want: url + " r 61"},
 		"third time":              {since: -hour, until: 90 * time.Second, received: "3", want: url + " r 90"},
 		"fourth time":             {since: -hour, until: 90 * time.Second, received: "4"},
 		"owed":                    {owed: true, received: "3", want: url + " r 1"},
@@ -129,22 +131,23 @@ func TestVisibilityTimeout(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		since    []time.Duration // in seconds: when the holder of each message began
-		cooldown time.Duration
-		want     []int // in seconds: when each comes back
+		since []time.Duration // in seconds: for how long each has been held; below zero: in how long its cooldown ends
+		want  []int           // in seconds: when each comes back
 	}{
-		"one after the other": {since: []time.Duration{4, 0, 8, 30}, want: []int{15, 26, 37, 48}},
-		"between others":      {since: []time.Duration{40, 0, 1, 38}, want: []int{51, 11, 22, 62}},
-		"cooldown":            {since: []time.Duration{0, 0, 0}, cooldown: time.Minute, want: []int{60, 121, 182}},
+		"one after the other": {[]time.Duration{5, 9, 1, 0}, []int{6, 17, 28, 39}},
+		"between others":      {[]time.Duration{-50, 0, 3, 9, 1}, []int{50, 11, 22, 33, 61}},
+		"cooldown":            {[]time.Duration{-60, -60, -60}, []int{60, 121, 182}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client := &changer{}
-				began := time.Now()
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
 					since, err := time.ParseDuration(m.Body)
-					held := &lock.HeldError{Since: began.Add(since), Until: began.Add(cmp.Or(c.cooldown, time.Hour)), Cooldown: c.cooldown > 0}
+					held := &lock.HeldError{Since: time.Now().Add(-since), Until: time.Now().Add(time.Hour)}
+					if since < 0 {
+						held = &lock.HeldError{Since: time.Now(), Until: time.Now().Add(-since), Cooldown: true}
+					}
 					return cmp.Or[error](held, err)
 				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 				var e events.SQSEvent

@@ -60,7 +60,7 @@ type Changes struct{ rows map[string]look }
 // look is what is kept of a row.
 type look struct {
 	token, holder, event string
-	stamp, until         time.Time
+	began, until         time.Time
 	fence                int64
 	expired              bool
 	remembered           []driver.CompletedEvent
@@ -96,14 +96,19 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 	return all, nil
 }
 
-// lookAt returns what a look at a row shows. A cooldown has no holder.
+// lookAt returns what a look at a row shows. A cooldown has no holder. The
+// stamp is later than the look if the clock of an earlier claim was ahead.
 func lookAt(row *driver.Row, now time.Time) look {
 	memory := MemoryAt(row, now)
+	began := row.Stamp
+	if now.Before(began) {
+		began = now
+	}
 	if row.Cooling() {
-		return look{stamp: row.Stamp, fence: row.Fence, remembered: memory.Completed, interrupted: memory.Interrupted}
+		return look{began: began, fence: row.Fence, remembered: memory.Completed, interrupted: memory.Interrupted}
 	}
 	return look{
-		token: row.Token, holder: row.Holder, event: row.Event, stamp: row.Stamp, until: row.Until, fence: row.Fence,
+		token: row.Token, holder: row.Holder, event: row.Event, began: began, until: row.Until, fence: row.Fence,
 		expired: StateOf(row, now) == Expired, remembered: memory.Completed, interrupted: memory.Interrupted,
 	}
 }
@@ -142,7 +147,7 @@ func (l *look) change(name string) Change {
 // released it.
 func (l *look) handover(before look) []Change {
 	all := l.completions(before)
-	tookOver := len(all) == 0 && before.token != "" && l.token != "" && before.until.Before(l.stamp)
+	tookOver := len(all) == 0 && before.token != "" && l.token != "" && before.until.Before(l.began)
 	switch {
 	case tookOver:
 		c := l.change(takenOver)

@@ -434,6 +434,8 @@ func TestChanges(t *testing.T) {
 		"taken over between":          {hold("A", "fa", "e1", 5, -time.Minute, 0), hold("B", "fb", "e1", 6, time.Second, time.Minute), []string{"taken_over fb<fa e1"}},
 		"completed late, then taken":  {dead, hold("B", "fb", "e2", 6, 0, time.Minute, e1), []string{"completed fa e1", "acquired fb e2"}},
 		"handed to the next":          {a, hold("B", "fb", "e2", 6, 0, time.Minute), []string{"released fa e1", "acquired fb e2"}},
+		"handed on, stamps ahead":     {hold("A", "fa", "e1", 5, time.Hour, 30*time.Second), hold("B", "fb", "e2", 6, time.Hour+time.Microsecond, 35*time.Second), []string{"released fa e1", "acquired fb e2"}},
+		"taken over, stamp ahead":     {hold("A", "fa", "e1", 5, 0, time.Second), hold("B", "fb", "e2", 6, time.Hour, time.Minute), []string{"taken_over fb<fa e2"}},
 		"completed, and the next":     {a, hold("B", "fb", "e2", 6, 0, time.Minute, e1), []string{"completed fa e1", "acquired fb e2"}},
 		"two completed between":       {free(5, e1), free(7, e1, e2, again), []string{"completed  e2", "completed  e1"}},
 		"one released between":        {free(5), free(6), []string{"released  "}},
@@ -452,17 +454,18 @@ func TestChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changes inspect.Changes
-			look := func(row driver.Row) []inspect.Change {
+			look := func(row driver.Row, at time.Time) []inspect.Change {
 				all := expect.Value(changes.Next(func(yield func(driver.NamedRow, error) bool) {
 					if !row.Unknown() {
 						yield(driver.NamedRow{Name: "orders/a", Row: row}, nil)
 					}
-				}, noon))(t)
+				}, at))(t)
 				return all
 			}
-			look(c.before)
+			look(c.before, noon)
 			var got []string
-			for _, ch := range look(c.after) {
+			second := noon.Add(2 * time.Second)
+			for _, ch := range look(c.after, second) {
 				holder := ch.Holder
 				if ch.Previous != "" {
 					holder += "<" + ch.Previous
@@ -471,14 +474,14 @@ func TestChanges(t *testing.T) {
 				if fence := fenceOf(c.before, c.after, &ch); ch.Fence != fence {
 					t.Errorf("%s has the fence %d, want %d", ch.Change, ch.Fence, fence)
 				}
-				if ch.Name != "orders/a" || ch.Digest != "ca978112ca1b" || !ch.Time.Equal(noon) {
+				if ch.Name != "orders/a" || ch.Digest != "ca978112ca1b" || !ch.Time.Equal(second) {
 					t.Errorf("%+v", ch)
 				}
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if again := look(c.after); len(again) != 0 {
+			if again := look(c.after, second); len(again) != 0 {
 				t.Errorf("reported again: %+v", again)
 			}
 		})
