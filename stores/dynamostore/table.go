@@ -69,22 +69,35 @@ func CheckKey(t *types.TableDescription) error {
 }
 
 func ensureTTL(ctx context.Context, client TableClient, table string) error {
-	ttl, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
-	if err != nil {
-		return fmt.Errorf("lambdalock: read the TTL setting of table %s: %w", table, err)
+	if has, err := hasTTL(ctx, client, table); has || err != nil {
+		return err
 	}
-	if d := ttl.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
-		if name := aws.ToString(d.AttributeName); name != "deleteAfter" {
-			return &driver.ConfigError{Reason: fmt.Sprintf("the table %s expires items by the attribute %q, not by deleteAfter; choose another table", table, name)}
-		}
-		return nil
-	}
-	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               &table,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("deleteAfter"), Enabled: aws.Bool(true)},
 	})
-	if err != nil {
-		return fmt.Errorf("lambdalock: set the TTL attribute of table %s: %w", table, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if has, _ := hasTTL(ctx, client, table); has { // another process was faster
+		return nil
+	}
+	return fmt.Errorf("lambdalock: set the TTL attribute of table %s: %w", table, err)
+}
+
+// hasTTL reports whether the table has the TTL attribute. The error is a
+// [*driver.ConfigError] if it has another one.
+func hasTTL(ctx context.Context, client TableClient, table string) (bool, error) {
+	ttl, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
+	if err != nil {
+		return false, fmt.Errorf("lambdalock: read the TTL setting of table %s: %w", table, err)
+	}
+	d := ttl.TimeToLiveDescription
+	if d == nil || d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+		return false, nil
+	}
+	if name := aws.ToString(d.AttributeName); name != "deleteAfter" {
+		return false, &driver.ConfigError{Reason: fmt.Sprintf("the table %s expires items by the attribute %q, not by deleteAfter; choose another table", table, name)}
+	}
+	return true, nil
 }

@@ -1,6 +1,7 @@
 package dynamostore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -50,6 +51,24 @@ func TestEnsureTable(t *testing.T) {
 	if err != nil || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "deleteAfter" {
 		t.Errorf("TTL: %+v, %v", ttl, err)
 	}
+}
+
+// TestEnsureTableTwiceAtOnce shows that it makes no difference whether another
+// process ensures the same table, also between the requests.
+func TestEnsureTableTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if err := dynamostore.EnsureTable(t.Context(), atOnce{f.client}, "at-once"); err != nil {
+		t.Error(err)
+	}
+}
+
+// atOnce is a client that is slower than another one.
+type atOnce struct{ *dynamodb.Client }
+
+func (c atOnce) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	out, err := c.Client.DescribeTimeToLive(ctx, in, options...)
+	return out, cmp.Or(err, dynamostore.EnsureTable(ctx, c.Client, *in.TableName))
 }
 
 func TestEnsureTableRefusesOtherTables(t *testing.T) {
