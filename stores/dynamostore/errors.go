@@ -68,7 +68,7 @@ func (s *Store) classify(err error) error {
 	}
 	e.Unapplied, e.Lasting = true, true
 	if code == "ResourceNotFoundException" {
-		e.Hint = "the table does not exist in " + s.place() + ": correct LOCK_TABLE_NAME, or create it with `lambdalock create-table`"
+		e.Hint = "the table does not exist in " + s.place() + ": correct its name, for example in LOCK_TABLE_NAME, or create it with `lambdalock create-table`"
 		return e
 	}
 	e.Action, e.Hint = blame(code, api.ErrorMessage())
