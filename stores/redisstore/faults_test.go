@@ -387,16 +387,16 @@ func TestSettingsOfTheClient(t *testing.T) {
 			t.Parallel()
 			mini := redistest.NewMini(t)
 			var requests atomic.Int32
-			var hangs atomic.Bool
+			var hangs atomic.Value // a command
 			end := make(chan struct{})
 			mini.Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
+				if command == hangs.Load() {
+					<-end
+				}
 				if command != "EVALSHA" {
 					return false
 				}
 				requests.Add(1)
-				if hangs.Load() {
-					<-end
-				}
 				c.WriteError("LOADING Redis is loading the dataset in memory")
 				return true
 			})
@@ -408,18 +408,28 @@ func TestSettingsOfTheClient(t *testing.T) {
 			if _, _, err := store.Acquire(t.Context(), redistest.Claim("n")); err == nil || requests.Load() != 1 {
 				t.Errorf("%d requests, error %v, want 1 that fails", requests.Load(), err)
 			}
-			hangs.Store(true)
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			ended := make(chan error, 1)
-			go func() { ended <- store.Check(ctx) }()
-			select {
-			case err := <-ended:
-				if !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "no answer in time") {
-					t.Errorf("error %v", err)
+			rows := func(ctx context.Context) (err error) {
+				for _, err = range store.Rows(ctx, "") {
 				}
-			case <-time.After(20 * time.Second):
-				t.Error("the request outlives its deadline")
+				return err
+			}
+			for _, c := range []struct {
+				command string
+				request func(context.Context) error
+			}{{"EVALSHA", store.Check}, {"INFO", rows}, {"SCAN", rows}} {
+				hangs.Store(c.command)
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() { ended <- c.request(ctx) }()
+				select {
+				case err := <-ended:
+					if err == nil || !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "no answer in time") {
+						t.Errorf("%s: error %v", c.command, err)
+					}
+				case <-time.After(20 * time.Second):
+					t.Errorf("%s: the request outlives its deadline", c.command)
+				}
 			}
 		})
 	}

@@ -1165,12 +1165,33 @@ func (c hanging) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *r
 	return redistest.ErrorCmd(ctx, io.EOF)
 }
 
+func (c hanging) Scan(ctx context.Context, _ uint64, _ string, _ int64) *redis.ScanCmd {
+	<-c.end
+	return redis.NewScanCmd(ctx, nil)
+}
+
 func TestHangingClient(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
 	q := redistest.Must(redisquorum.New(redistest.NewClient(t, redistest.NewMini(t).Addr()), hanging{end: end}, redistest.NewClient(t, redistest.NewMini(t).Addr())))
 	redistest.MustAcquire(t, q, redistest.Claim("n"))
+	listed := make(chan string, 1)
+	go func() {
+		var names []string
+		for row, err := range q.Rows(t.Context(), "") {
+			names = append(names, fmt.Sprint(row.Name, err))
+		}
+		listed <- strings.Join(names, " ")
+	}()
+	select {
+	case got := <-listed:
+		if got != "n<nil>" {
+			t.Errorf("listed %s", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the list waits for the client that hangs")
+	}
 }
 
 func TestRows(t *testing.T) {

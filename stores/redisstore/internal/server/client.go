@@ -47,6 +47,8 @@ type once struct{ own *redis.Client }
 // onceKey marks the context of a Server's request.
 type onceKey struct{}
 
+func withOnce(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
+
 // ProcessHook implements [redis.Hook].
 func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {

@@ -53,6 +53,7 @@ type scanner interface {
 // Names yields the names that begin with prefix. It stops after the first
 // error. One node of a cluster does not know all names, so it is refused.
 func (s *Server) Names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	ctx = withOnce(ctx)
 	return func(yield func(string, error) bool) {
 		scanners, err := s.scanners(ctx)
 		if err != nil {

@@ -179,7 +179,7 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 	if err := ctx.Err(); err != nil {
 		return Answer{Err: &driver.Error{Store: s.name, Unapplied: true, Err: err}}
 	}
-	out, err := script.Run(context.WithValue(ctx, onceKey{}, true), s.client, []string{keyPrefix + name}, args...).Result()
+	out, err := script.Run(withOnce(ctx), s.client, []string{keyPrefix + name}, args...).Result()
 	if err != nil {
 		return Answer{Err: s.classify(err)}
 	}
