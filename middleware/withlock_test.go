@@ -2,10 +2,13 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,6 +228,26 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 }
 
 func panicsHere(context.Context, order) error { panic("boom") }
+
+// rows is a result that can be encoded once.
+type rows struct{ from io.Reader }
+
+func (r rows) MarshalJSON() ([]byte, error) { return io.ReadAll(r.from) }
+
+// TestResultIsNotRead shows that the wrapper does not encode a result of any
+// type if it makes no difference whether its event is completed.
+func TestResultIsNotRead(t *testing.T) { // P7
+	t.Parallel()
+	for name, keys := range map[string][]lock.Key{"one": {{Name: "n"}}, "two": {{Name: "a"}, {Name: "b"}}} {
+		f := newFixture()
+		h := middleware.WithLocks(func(context.Context, any) ([]lock.Key, error) { return keys, nil }, func(context.Context) (any, error) {
+			return rows{strings.NewReader("[1,2]")}, nil
+		}, f.options()...)
+		if got, err := json.Marshal(expect.Value(h(t.Context()))(t)); string(got) != "[1,2]" || err != nil {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
 
 // TestCompleteFailureKeepsTheResult shows that the handler's result is returned
 // if the event cannot be completed, and that the lock stays held then.
