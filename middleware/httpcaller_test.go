@@ -312,8 +312,10 @@ func TestUnreadableStranger(t *testing.T) { // F28
 			}
 		}
 	}
-	// As VPC Lattice sends them, and a client in Go may.
-	for _, doc := range []string{`{"headers":{"authorization":["alice"]}}`, `{"headers":{"authorization":["alice"],"age":"1","accept":[]}}`} {
+	for _, doc := range []string{
+		`{"headers":{"authorization":["alice"]}}`, `{"headers":{"authorization":["alice"],"age":"1","accept":[]}}`, // as VPC Lattice sends them
+		`{"headers":["alice"],"requestContext":{"apiId":"a","http":{"method":"POST"}}}`,
+	} {
 		for _, result := range []string{`7`, `{"statusCode":201}`} {
 			for name, h := range ofAnyShape(t.Context(), newFixture().options(), result) {
 				if _, err := h([]byte(doc)); !errors.As(err, new(*lock.NoKeyError)) {
