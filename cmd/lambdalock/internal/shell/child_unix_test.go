@@ -54,6 +54,18 @@ func runUntil(t *testing.T) (*guardedRun, *lock.Lock) {
 	return &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: wall, speaker: newSpeaker(false)}, lk
 }
 
+// TestFindGrep: without grep the guard does a part of its work, which must not
+// go unsaid.
+func TestFindGrep(t *testing.T) { // F64
+	t.Parallel()
+	folder := t.TempDir()
+	if findGrep(folder) == nil {
+		t.Error("found in an empty folder")
+	}
+	expect.Must(t, os.WriteFile(filepath.Join(folder, "grep"), nil, 0o700)) //nolint:gosec // it is to be executable
+	expect.Must(t, findGrep("/nowhere:"+folder))
+}
+
 // TestWhyLost: there is always a cause, even if no renewal has failed yet.
 func TestWhyLost(t *testing.T) { // F15, F20
 	t.Parallel()

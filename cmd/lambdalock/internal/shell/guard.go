@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,11 +51,26 @@ while marked=$(grep -lsF -- "$mark" /proc/[0-9]*/environ); [ "$marked" ]; do
 	sleep 0.02 # until they are gone
 done`
 
+// guardPath is where the guard looks for programs. In a unit or a small image,
+// PATH may name the folder of the command alone.
+func guardPath() string { return strings.TrimPrefix(os.Getenv("PATH")+":/usr/bin:/bin", ":") }
+
+// findGrep returns an error if the guard cannot find what has left the
+// command's group. It loses nothing but a pause if there is no sleep.
+func findGrep(path string) error {
+	for _, folder := range filepath.SplitList(path) {
+		if _, err := exec.LookPath(folder + "/grep"); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("install grep, or add its folder to PATH: it is not in %s", path)
+}
+
 // startGuard starts the guard before the command, so that hardly any time
 // passes between the start of the command and that of its protection.
 func startGuard() (*guard, error) {
 	g := &guard{process: exec.Command("/bin/sh", "-c", guardScript, "guard of lambdalock"), started: time.Now(), gone: make(chan struct{})}
-	g.process.Env = []string{"PATH=" + os.Getenv("PATH")}      // without the mark of a run around this one
+	g.process.Env = []string{"PATH=" + guardPath()}            // without the mark of a run around this one
 	g.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
 	var err error
 	if g.input, err = g.process.StdinPipe(); err == nil {
@@ -70,7 +86,8 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// protect tells the guard which command it is for.
+// protect tells the guard which command it is for. An error says that it cannot
+// kill all that the command starts.
 func (g *guard) protect(cmd *exec.Cmd) error {
 	target, mark := strconv.Itoa(cmd.Process.Pid), ""
 	if cmd.SysProcAttr.Setpgid {
@@ -81,8 +98,10 @@ func (g *guard) protect(cmd *exec.Cmd) error {
 			mark = variable
 		}
 	}
-	_, err := fmt.Fprintln(g.input, target, mark)
-	return err
+	if _, err := fmt.Fprintln(g.input, target, mark); err != nil {
+		return err
+	}
+	return findGrep(guardPath())
 }
 
 // pid returns the process id of the guard, or 0 if there is none.

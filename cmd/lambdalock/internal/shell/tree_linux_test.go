@@ -143,6 +143,22 @@ func TestNothingGoesOnWithoutTerminal(t *testing.T) { // F19, F64
 	}
 }
 
+// TestNothingGoesOnWithoutPath: the same, as in a unit whose PATH names the
+// folder of the command alone.
+func TestNothingGoesOnWithoutPath(t *testing.T) { // F19, F64
+	t.Parallel()
+	table := newTable(t)
+	p := begin(t, prepare(t, append(table.Env, "PATH=/opt/app/bin"), "exec", "--key", "k", "--", "/bin/sh", "-c",
+		"PATH=$0; export PATH; trap 'echo caught' USR1; setsid sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1' & wait; wait", os.Getenv("PATH")))
+	left := p.Number()
+	t.Cleanup(func() { _ = syscall.Kill(left, syscall.SIGKILL) })
+	p.Signal(syscall.SIGUSR1)
+	p.WantLine("caught") // so lambdalock watches the command, and its guard is there
+	p.Signal(syscall.SIGKILL)
+	p.End(137)
+	wantGone(t, left)
+}
+
 // wantStill waits for the next holder, beside whom no process of the last one
 // may run. The first of them is lambdalock.
 func wantStill(t *testing.T, table *commandtest.Table, pids []int) {

@@ -15,10 +15,11 @@ func adopt() *orphans { return nil }
 
 func (c *child) reap() {}
 
-// processes returns those that run on this machine.
+// processes returns those that run on this machine. PATH may lack the folder of
+// ps.
 func processes() []running {
 	var all []running
-	text, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,pgid=,stat=").Output()
+	text, _ := exec.Command("/bin/ps", "-A", "-o", "pid=,ppid=,pgid=,stat=").Output()
 	for line := range strings.Lines(string(text)) {
 		var (
 			p     running
