@@ -140,7 +140,7 @@ func (l *look) since(before look, first bool) []Change {
 
 // change returns a change that the present owner made.
 func (l *look) change(name string) Change {
-	return Change{Change: name, Holder: l.holder, Until: l.until, Fence: l.fence, Event: l.event}
+	return Change{Change: name, Holder: l.holder, Until: inYears(l.until), Fence: l.fence, Event: l.event}
 }
 
 // handover returns what happened if others have acquired the lock, or its owner

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"slices"
@@ -81,6 +82,25 @@ func TestJSONIsSafe(t *testing.T) {
 	}
 	if inspect.WriteJSON(&out, make(chan int), "") == nil {
 		t.Error("no error for what is not JSON")
+	}
+}
+
+// TestJSONOfAnyTime: a row whose times JSON cannot express is printed too.
+func TestJSONOfAnyTime(t *testing.T) { // F41
+	t.Parallel()
+	for _, at := range []time.Time{time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC), time.Unix(1<<63-1, 0), time.UnixMilli(-1 << 63)} {
+		row := driver.Row{
+			Token: "t", Stamp: at, Until: at, Fence: at.UnixMicro(), DeleteAfter: at,
+			Memory: driver.Memory{
+				Completed:   []driver.CompletedEvent{{Event: "e1", At: at, Until: at}},
+				Interrupted: []driver.InterruptedEvent{{Event: "e2", Since: at, Until: time.Date(10_000, time.January, 1, 0, 0, 0, 0, time.UTC)}},
+			},
+		}
+		changes := expect.Value(new(inspect.Changes).Next(func(yield func(driver.NamedRow, error) bool) {
+			yield(driver.NamedRow{Name: "a", Row: row}, nil)
+		}, noon))(t)
+		expect.Must(t, inspect.WriteJSON(io.Discard, changes, ""))
+		expect.Must(t, inspect.WriteJSON(io.Discard, inspect.Describe("a", &row, noon), ""))
 	}
 }
 

@@ -92,21 +92,30 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 	if row.Newer {
 		return r
 	}
-	r.Fence, r.HighestOrder, r.DeleteAfter = row.Fence, row.Memory.HighestOrder, row.DeleteAfter.UTC()
+	r.Fence, r.HighestOrder, r.DeleteAfter = row.Fence, row.Memory.HighestOrder, inYears(row.DeleteAfter)
 	if r.State == Held || r.State == Expired {
 		r.Holder, r.Event, r.Payload, r.Marks = holder(row), row.Event, row.Payload, row.Marks
-		r.Since, r.Until = row.Since().UTC(), row.Until.UTC()
+		r.Since, r.Until = inYears(row.Since()), inYears(row.Until)
 	}
 	for _, c := range row.Memory.Completed {
-		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, At: c.At.UTC(), Until: c.Until.UTC(), Expired: c.Expired(now)})
+		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, At: inYears(c.At), Until: inYears(c.Until), Expired: c.Expired(now)})
 	}
 	for _, e := range MemoryAt(row, now).Interrupted {
-		r.Interrupted = append(r.Interrupted, Interrupted{Event: e.Event, Payload: e.Payload, Holder: e.Holder, Since: e.Since.UTC(), Until: e.Until.UTC()})
+		r.Interrupted = append(r.Interrupted, Interrupted{Event: e.Event, Payload: e.Payload, Holder: e.Holder, Since: inYears(e.Since), Until: inYears(e.Until)})
 	}
 	if e := row.Memory.Result.Event; e != "" {
 		r.Result = &Result{Event: e, Bytes: len(row.Memory.Result.Body)}
 	}
 	return r
+}
+
+// inYears returns a time in UTC, and the last one that JSON has in place of one
+// that it lacks: rows may hold any, and one of them must not hide the others.
+func inYears(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+	}
+	return t
 }
 
 // MemoryAt returns what a claim at now would find in the row: if its holder is
