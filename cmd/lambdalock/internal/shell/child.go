@@ -172,10 +172,15 @@ func (w *watch) stop() {
 // notAllowed says why a command goes on that should end.
 const notAllowed = "the command goes on, because it runs as another user; as that user, run lambdalock itself (sudo lambdalock exec …, not lambdalock exec … sudo …)"
 
-// checkClock notices by the wall clock that the lease is about to end.
+// checkClock notices by the wall clock that the lease is about to end, also
+// while what was told to end has still time to do so.
 func (w *watch) checkClock() {
-	if w.untilStop() <= w.stopTime() {
+	left := w.untilStop()
+	if left <= w.stopTime() {
 		w.lose()
+	}
+	if left <= 0 && w.kill != nil {
+		w.kill = time.After(0)
 	}
 }
 

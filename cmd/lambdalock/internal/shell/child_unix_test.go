@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
@@ -27,6 +28,31 @@ func TestExecClockJumps(t *testing.T) { // F15
 	w.untilEnd()
 	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
 		t.Errorf("lost %v, status %d; want the command killed immediately", w.lost, c.status())
+	}
+}
+
+// TestExecClockJumpsAgain: the machine slept for longer than the lease after
+// the command was told to end, or while what it has started was ending.
+func TestExecClockJumpsAgain(t *testing.T) { // F15
+	t.Parallel()
+	running, over := make(chan struct{}), make(chan struct{})
+	close(over)
+	for name, ended := range map[string]chan struct{}{"told": running, "ended": over} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, lk := runUntil(t)
+				defer close(r.lines) // ends its reader
+				defer func() { expect.Must(t, lk.Release()) }()
+				began := time.Now()
+				w := &watch{guardedRun: r, lock: lk, child: &child{ended: ended}, lost: ended == running, kill: time.After(r.stopTime())}
+				w.checkClock()
+				<-w.kill
+				if late := time.Since(began); late != 0 {
+					t.Errorf("killed %v after the lease", late)
+				}
+			})
+		})
 	}
 }
 
