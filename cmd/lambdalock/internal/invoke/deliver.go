@@ -73,6 +73,7 @@ type delivery struct {
 	// failed are the records that the function did not complete, returned those
 	// of them that the source delivers again.
 	failed, returned []*record
+	moved            []*record // of the failed ones: to a dead-letter queue, by the function
 	ignored          []*record // of a batch
 	named            int       // records of a whole event that its answer says failed
 	remark           string    // shown in place of the answer
@@ -108,27 +109,30 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 		v.judgeKafka(log)
 	}
 	if b != nil {
-		v.ignored = ignoredOf(records, r.Log)
+		v.ignored = named(ignoredRecord, records, r.Log)
 	}
 	v.fates = v.fatesOf(log, claims)
 	v.fates.shared = d.Concurrency > 1
 	return v
 }
 
-// judgeRecords finds the records that failed. A success that returns all of
-// them is a failure. Without ReportBatchItemFailures in its mapping, Lambda
+// judgeRecords finds the records that failed: those that the answer returns,
+// and those that the function has moved elsewhere. If that is all of them, the
+// success is a failure. Without ReportBatchItemFailures in its mapping, Lambda
 // does not read what the function returns, and every record counts as
 // completed, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
-	v.failed = eventsource.Failed(b.source, v.records, func(r *record) string { return r.id }, v.result.Payload)
+	back := eventsource.Failed(b.source, v.records, func(r *record) string { return r.id }, v.result.Payload)
+	v.moved = without(named(movedRecords, v.records, v.result.Log), back)
+	v.failed = append(slices.Clip(back), v.moved...)
 	if len(v.failed) == 0 {
 		return
 	}
 	v.remark = fmt.Sprintf("%s failed: %s", b.share(len(v.failed), len(v.records)), strings.Join(ids(v.failed), " "))
 	if reported {
-		v.returned = v.failed
-	} else {
+		v.returned = back
+	} else if len(back) > 0 {
 		v.remark += ", and are lost: without ReportBatchItemFailures, Lambda takes them for completed"
 	}
 	v.failedIn(len(v.failed) < len(v.records), log)
@@ -196,9 +200,8 @@ func (d *deliverer) finish(v *delivery, counts bool) {
 		w.outcome = w.outcome.note("too early")
 	}
 	d.report.add(w)
-	if lost := without(v.failed, v.returned); len(lost) > 0 {
-		d.report.giveUp(lost, "lost")
-	}
+	d.report.giveUp(v.moved, "to the dead-letter queue by the function")
+	d.report.giveUp(without(without(v.failed, v.returned), v.moved), "lost")
 }
 
 // nameOf names the events of a delivery.

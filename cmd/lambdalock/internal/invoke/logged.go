@@ -31,6 +31,8 @@ var (
 	colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 	// ignoredRecord finds the id of a record that was ignored.
 	ignoredRecord = regexp.MustCompile(`lambdalock: ignored\b.*\brecord"?[=:]\s?"?([^"\s,}]+)`)
+	// movedRecords finds the ids of the messages that redelivery.SQS has moved.
+	movedRecords = regexp.MustCompile(`lambdalock: moved to the dead-letter queue\b.*\brecords"?[=:]\s?"?\[([^\]]+)\]`)
 	// innerHeld is the error of a handler that found a lock of its own held.
 	innerHeld = regexp.MustCompile(`lambdalock: key \S+ (?:is held by|stays held until) `)
 )
@@ -54,17 +56,19 @@ func logged(lines []string) tally {
 	return outcomes
 }
 
-// ignoredOf returns the records that the log says were ignored.
-func ignoredOf(records []*record, lines []string) []*record {
-	named := map[string]bool{}
+// named returns the records whose ids the pattern finds in the log.
+func named(pattern *regexp.Regexp, records []*record, lines []string) []*record {
+	found := map[string]bool{}
 	for _, line := range lines {
-		if m := ignoredRecord.FindStringSubmatch(line); m != nil {
-			named[m[1]] = true
+		if m := pattern.FindStringSubmatch(line); m != nil {
+			for _, id := range strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(`", `, r) }) {
+				found[id] = true
+			}
 		}
 	}
 	var all []*record
 	for _, r := range records {
-		if named[r.id] {
+		if found[r.id] {
 			all = append(all, r)
 		}
 	}

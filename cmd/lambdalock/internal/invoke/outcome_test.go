@@ -20,6 +20,7 @@ import (
 func TestRecordsThatFailed(t *testing.T) {
 	t.Parallel()
 	held, handled := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"
+	moved, two := `{"level":"INFO","msg":"lambdalock: moved to the dead-letter queue","records":["a"]}`, `INFO lambdalock: moved to the dead-letter queue records="[a b]"`
 	one, both := `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`
 	for name, c := range map[string]struct {
 		answer    string
@@ -34,6 +35,8 @@ func TestRecordsThatFailed(t *testing.T) {
 		"one was held, and failed":  {one, []string{held, handled}, "failed in part", false, "[b]"},
 		"both failed":               {both, nil, "failed", false, "[]"},
 		"both were held":            {both, []string{held}, "held", true, "[]"},
+		"one was moved away":        {`{}`, []string{handled, moved}, "failed in part", false, "[b]"},
+		"both were moved away":      {`{}`, []string{handled, two}, "failed", false, "[]"},
 		"one was held, both failed": {both, []string{held, handled}, "failed", false, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {

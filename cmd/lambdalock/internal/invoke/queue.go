@@ -92,9 +92,7 @@ func (q *queue) discard(now time.Time) {
 	for _, m := range q.DeadLetters(now) {
 		dead = append(dead, m.Value)
 	}
-	if len(dead) > 0 {
-		q.report.giveUp(dead, fmt.Sprintf("to the dead-letter queue after %d receives", q.MaxReceiveCount))
-	}
+	q.report.giveUp(dead, fmt.Sprintf("to the dead-letter queue after %d receives", q.MaxReceiveCount))
 }
 
 // receive takes a batch from the messages that are visible. Those of a FIFO

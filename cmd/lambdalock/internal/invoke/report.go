@@ -79,9 +79,12 @@ func (r *report) interrupt(name string) {
 	fmt.Fprintf(r.out, "    -    -      -  %-26s  %s\n", interrupted, name)
 }
 
-// giveUp adds records that are not delivered again, and says what becomes of
-// them.
+// giveUp adds records that are not delivered again, if any, and says what
+// becomes of them.
 func (r *report) giveUp(records []*record, fate string) {
+	if len(records) == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.given(r.begun, time.Now(), records)

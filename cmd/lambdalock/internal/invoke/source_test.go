@@ -22,8 +22,8 @@ import (
 // fake is a platform whose function is a Go function. It has as many
 // environments as it takes.
 type fake struct {
-	function func(call) (answer string, err error)
-	took     time.Duration // of each invocation
+	function func(call) (answer string, err error) // the log may follow the answer
+	took     time.Duration                         // of each invocation
 
 	mu    sync.Mutex
 	calls []call
@@ -67,7 +67,8 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 		return r, context.Cause(ctx)
 	}
 	answer, err := f.function(c)
-	r.Ended, r.Payload = time.Now(), []byte(answer)
+	answer, line, _ := strings.Cut(answer, "\n")
+	r.Ended, r.Payload, r.Log = time.Now(), []byte(answer), []string{line}
 	if err != nil {
 		r.Outcome, r.ErrorType, r.ErrorMessage = locallambda.Failed, "errorString", err.Error()
 	}
@@ -566,6 +567,23 @@ func TestWithoutPartialAnswers(t *testing.T) {
 				t.Errorf("%q, %v", r.letters, err)
 			}
 		})
+	}
+}
+
+// TestMovedAway: a message that the function has moved to a dead-letter queue
+// is not delivered again, and was not completed.
+func TestMovedAway(t *testing.T) {
+	t.Parallel()
+	f := &fake{function: func(call) (string, error) {
+		return "{}\n" + `INFO lambdalock: moved to the dead-letter queue records=[b]`, nil
+	}}
+	r, err := f.deliver(t, Command{Source: sourceSQS}, messages("a", "b"))
+	f.expect(t, "0s a b")
+	if err == nil || !strings.Contains(err.Error(), "1 of 2 messages: b") || strings.Join(r.letters, "") != "event.json (message b), to the dead-letter queue by the function" {
+		t.Errorf("%v, given up %q", err, r.letters)
+	}
+	if r.fates.failed != 1 || r.givenUp != 1 {
+		t.Errorf("%d failed, %d given up, want 1", r.fates.failed, r.givenUp)
 	}
 }
 
