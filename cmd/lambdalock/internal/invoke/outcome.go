@@ -106,7 +106,10 @@ func outcomeOf(r locallambda.Result, log tally, claims localtable.Claims, record
 	case locallambda.Failed:
 		return failure(r, log)
 	}
-	if records <= 1 && log.any(lock.OutcomeInterrupted) {
+	// Records that were interrupted have got their locks before OnInterrupted is
+	// asked. If others got theirs, these ran.
+	got := max(claims.Acquired, log.sum(lock.OutcomeTakenOver, middleware.OutcomeUnlocked, middleware.OutcomeNoLock))
+	if n := log[lock.OutcomeInterrupted]; n > 0 && (records <= 1 || n >= got) {
 		return outcome{word: succeeded}.note(unknown)
 	}
 	if claims.Acquired+claims.Refused == 0 {

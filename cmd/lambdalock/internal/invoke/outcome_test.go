@@ -137,16 +137,26 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestInterruptedBefore: the log does not tell whether the handler ran.
+// TestInterruptedBefore: the log does not tell whether the handler ran, unless
+// for a record that was not interrupted.
 func TestInterruptedBefore(t *testing.T) {
 	t.Parallel()
-	log := tally{lock.OutcomeTakenOver: 1, lock.OutcomeInterrupted: 1}
-	for want, r := range map[string]locallambda.Result{
-		"succeeded (interrupted before)": {Outcome: locallambda.Succeeded},
-		"failed (interrupted before)":    {Outcome: locallambda.Failed, ErrorType: "InterruptedError"},
+	succeeded, failed := locallambda.Result{Outcome: locallambda.Succeeded}, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "InterruptedError"}
+	for name, c := range map[string]struct {
+		result            locallambda.Result
+		acquired, records int
+		want              string
+	}{
+		"one":                  {succeeded, 1, 1, "succeeded (interrupted before)"},
+		"failed":               {failed, 1, 1, "failed (interrupted before)"},
+		"all of a batch":       {succeeded, 2, 2, "succeeded (interrupted before)"},
+		"one was skipped":      {succeeded, 2, 3, "succeeded (interrupted before)"},
+		"another one acquired": {succeeded, 3, 3, "ran (taken over)"},
+		"another store":        {succeeded, 0, 2, "succeeded (interrupted before)"},
 	} {
-		if got := outcomeOf(r, log, localtable.Claims{Acquired: 1}, 1).String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+		log := tally{lock.OutcomeTakenOver: 1, lock.OutcomeInterrupted: min(c.records, 2)}
+		if got := outcomeOf(c.result, log, localtable.Claims{Acquired: c.acquired}, c.records).String(); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }
