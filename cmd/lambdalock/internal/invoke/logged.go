@@ -33,8 +33,9 @@ var (
 	ignoredRecord = regexp.MustCompile(`lambdalock: ignored\b.*\brecord"?[=:]\s?"?([^"\s,}]+)`)
 	// movedRecords finds the ids of the messages that redelivery.SQS has moved.
 	movedRecords = regexp.MustCompile(`lambdalock: moved to the dead-letter queue\b.*\brecords"?[=:]\s?"?\[([^\]]+)\]`)
-	// innerHeld is the error of a handler that found a lock of its own held.
-	innerHeld = regexp.MustCompile(`lambdalock: key \S+ (?:is held by|stays held until) `)
+	// innerRefused is the error of a handler that got no lock of its own, which has
+	// a line for that.
+	innerRefused = regexp.MustCompile(`lambdalock: (?:key \S+ (?:is held by|stays held until)|no key:) `)
 )
 
 // logged counts the outcomes in the log of an invocation.
@@ -46,7 +47,7 @@ func logged(lines []string) tally {
 		}
 		for _, m := range logLine.FindAllStringSubmatch(colors.ReplaceAllString(line, ""), -1) {
 			o := lock.Outcome(m[2])
-			if strings.HasPrefix(m[1], "err") || o == middleware.OutcomeHandlerFailed && innerHeld.MatchString(line) {
+			if strings.HasPrefix(m[1], "err") || o == middleware.OutcomeHandlerFailed && innerRefused.MatchString(line) {
 				continue
 			}
 			outcomes[o]++

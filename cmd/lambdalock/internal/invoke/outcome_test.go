@@ -86,6 +86,7 @@ func TestLogLines(t *testing.T) {
 		"an error":          {`level=ERROR msg="it failed" error="lambdalock: held"`, ""},
 		"an error in JSON":  {`{"msg":"it failed","error":"lambdalock: held"}`, ""},
 		"a handler's lock":  {`ERROR lambdalock: handler_failed key=k error="lambdalock: key b is held by another invocation"`, ""},
+		"without a key":     {`ERROR lambdalock: handler_failed key=k error="lambdalock: no key: the Name is empty"`, ""},
 		"in its cooldown":   {`ERROR lambdalock: handler_failed key=k error="lambdalock: key b stays held until 2026-11-27T11:52:05Z, because of the HoldAtLeast of its last holder"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
