@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -182,6 +183,9 @@ func TestHoldAtLeastNeedsWork(t *testing.T) {
 		f.wantFree("after a set that was refused")
 		_ = other.Release()
 		set := expect.Value(l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"}))(t)
+		_ = set.Fail(invocation.ErrUnbegun)
+		f.wantFree("after work that did not begin")
+		set = expect.Value(l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"}))(t)
 		_ = set.Release()
 		if row := f.row(); !row.Cooling() {
 			t.Errorf("the row of a set that was released: %+v", row)

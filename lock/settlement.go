@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -54,6 +55,9 @@ func (l *Lock) Release() error { return l.releaseAfter(failed) }
 // is lost: the work may have been cut short, at its deadline for example, and
 // cannot tell whether it has had its effect.
 func (l *Lock) Fail(err error) error {
+	if errors.Is(err, invocation.ErrUnbegun) {
+		return l.releaseAfter(unbegun)
+	}
 	// In a process that was frozen, the context does not know yet that the lease is
 	// lost.
 	if errors.Is(err, ErrUnknown) || l.Context().Err() != nil || l.check() != nil {

@@ -5,6 +5,7 @@ package invocation
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -26,6 +27,10 @@ const (
 
 	maxReserve = time.Second
 )
+
+// ErrUnbegun makes lock.Lock.Fail release a lock whose work has not begun, such
+// as that of a command that cannot be started: nothing cools down then.
+var ErrUnbegun = errors.New("the work has not begun")
 
 // Believable returns ctx without its deadline if that lies so far in the past
 // that no invocation can have it. A deadline in 1970, for example, is how a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -44,7 +45,7 @@ func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, er
 				cancel()
 				<-answered
 				if err == nil {
-					_ = lk.Release() // otherwise it ends with its lease
+					_ = lk.Fail(invocation.ErrUnbegun) // otherwise it ends with its lease
 				}
 				r.signaled = true
 				return nil, console.ExitStatus(statusSignal + signalNumber(s))

@@ -86,6 +86,17 @@ func TestExecStatus(t *testing.T) {
 	}
 }
 
+// TestExecHoldsForNothing: a command that never began keeps no name held.
+func TestExecHoldsForNothing(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	script := filepath.Join(t.TempDir(), "script")
+	expect.Must(t, os.WriteFile(script, []byte("#!/nowhere/sh\n"), 0o700)) //nolint:gosec // it is to be executed
+	for range 2 {
+		command(t, table.Env, "exec", "--hold-at-least", "1h", "--key", "k", "--", script).Expect(t, 126)
+	}
+}
+
 func TestExecUsage(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{

@@ -23,6 +23,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -273,13 +274,13 @@ func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
 func (r *guardedRun) under(lk *lock.Lock) error {
 	w := &watch{guardedRun: r, lock: lk}
 	if w.untilStop() <= r.stopTime() {
-		_ = lk.Release()
+		_ = lk.Fail(invocation.ErrUnbegun)
 		return r.fail(console.StatusUnavailable, "%q: the lease ended before the command was started, because lambdalock could not run", r.Key)
 	}
 	orphans := adopt()
 	child, err := r.start(r.process(lk.Lease()))
 	if err != nil {
-		_ = lk.Release() // otherwise it ends with its lease
+		_ = lk.Fail(invocation.ErrUnbegun) // otherwise it ends with its lease
 		return r.fail(statusCannotRun, "%v", console.ExplainStart(r.path, err))
 	}
 	child.orphans, w.child = orphans, child
