@@ -2,15 +2,13 @@
 
 package shell
 
-import (
-	"os"
-	"slices"
-)
+import "slices"
 
 // running is a process of this machine.
 type running struct {
 	pid, parent, group int
-	state              byte // as ps shows it
+	state              byte   // as ps shows it
+	began              string // on Linux: tells it from others that had its pid
 }
 
 // ended reports whether only the status of a process is left.
@@ -18,13 +16,13 @@ func (p running) ended() bool { return p.state == 'Z' || p.state == 'X' }
 
 // others returns what the command started, and the command itself, as far as
 // they run. Processes whose parent has ended belong to it if this process
-// adopts them. The guard does not.
+// adopts them. The guard does not, nor what this process had before.
 func (c *child) others() []running {
 	found, left := []running(nil), processes()
 	parents := []int{c.cmd.Process.Pid}
 	left = slices.DeleteFunc(left, func(p running) bool {
 		command := p.pid == c.cmd.Process.Pid
-		if command || c.orphans != nil && p.parent == os.Getpid() && p.pid != c.guard.pid() {
+		if command || c.orphans.include(p) && p.pid != c.guard.pid() {
 			found, parents = append(found, p), append(parents, p.pid)
 			return true
 		}

@@ -159,6 +159,25 @@ func TestNothingGoesOnWithoutPath(t *testing.T) { // F19, F64
 	wantGone(t, left)
 }
 
+// TestExecSparesOthers: a script may have started something before it becomes
+// lambdalock, as an entry point of a container does.
+func TestExecSparesOthers(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	c := prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c", "echo ready; exec sleep 600")
+	c.Args = append([]string{"sh", "-c", `sleep 600 >/dev/null 2>&1 & echo $!; exec "$0" "$@"`}, c.Args...)
+	c.Path = "/bin/sh"
+	p := begin(t, c)
+	other := p.Number()
+	defer func() { _ = syscall.Kill(other, syscall.SIGKILL) }()
+	p.WantLine("ready")
+	p.Signal(syscall.SIGTERM)
+	p.End(143)
+	if s := state(other); s == "" || s == "Z" {
+		t.Error("what was there before the command was ended with it")
+	}
+}
+
 // wantStill waits for the next holder, beside whom no process of the last one
 // may run. The first of them is lambdalock.
 func wantStill(t *testing.T, table *commandtest.Table, pids []int) {

@@ -13,6 +13,8 @@ type orphans struct{}
 
 func adopt() *orphans { return nil }
 
+func (*orphans) include(running) bool { return false }
+
 func (c *child) reap() {}
 
 // processes returns those that run on this machine. PATH may lack the folder of
