@@ -32,7 +32,7 @@ func (r *request) encode(result any, always bool) (doc []byte, body *io.Reader, 
 		}
 		return doc, nil, nil
 	}
-	if !always && r.gateway == eventkind.NoGateway && !(r.byValue && r.counts) {
+	if !always && r.gateway == eventkind.NoGateway && !r.counts {
 		return nil, nil, nil
 	}
 	doc, err = marshal(result)
