@@ -69,34 +69,32 @@ func Check(o lock.Observation) error {
 	var held *lock.HeldError
 	_ = errors.As(o.Err, &held)
 	var wrong []string
-	for what, is := range map[string]bool{
-		"the outcome is unknown":                         !known,
-		"the operation has no such end":                  !slices.Contains(strings.Fields(l.ops), cmp.Or(o.Op, "-")),
-		"it has an error":                                l.reason == nil && o.Err != nil,
-		"it has no error":                                l.reason != nil && !l.mayNot && o.Err == nil,
-		"its error is of another outcome":                l.reason != nil && o.Err != nil && !l.reason(o.Err),
-		"it did not begin":                               o.Op != "" && o.Began.IsZero(),
-		"it waited for longer than it took":              o.Waited < 0 || o.Waited > o.Duration,
-		"it waited although it had the lock":             o.Waited != 0 && o.Op != "acquire",
-		"it was held before it was acquired":             o.HeldFor < 0 || o.HeldFor != 0 && o.Op == "acquire",
-		"it counts requests that it cannot have sent":    o.Requests < 0 || o.Requests > 0 && o.Op == "",
-		"it has no fence, or no end of a lease":          l.held && (o.Fence <= 0 || o.Until.IsZero()),
-		"it says wrongly whether the event is completed": o.Completed != (o.Outcome == lock.OutcomeReleased && o.Op == "complete"),
-		"it says wrongly that events are forgotten":      (o.Forgotten != 0) != (o.Outcome == lock.OutcomeForgotten),
-		"it says wrongly how many did not begin":         (o.Records != 0) != (o.Outcome == notBegun),
-		"it has another holder":                          o.Holder != "" && !l.other,
-		"it was taken over from nobody":                  o.Outcome == lock.OutcomeTakenOver && o.Holder == "",
-		"it is held by its own duplicate":                o.Duplicate && o.Outcome != lock.OutcomeHeld,
-		"its error says something else": o.Outcome == lock.OutcomeHeld && held != nil &&
-			(o.Holder != held.Holder || !o.Until.Equal(held.Until) || o.Duplicate != held.Duplicate || o.Key.Name != held.Key.Name),
-	} {
-		if is {
+	rule := func(broken bool, what string) {
+		if broken {
 			wrong = append(wrong, what)
 		}
 	}
+	rule(!known, "the outcome is unknown")
+	rule(!slices.Contains(strings.Fields(l.ops), cmp.Or(o.Op, "-")), "the operation has no such end")
+	rule(l.reason == nil && o.Err != nil, "it has an error")
+	rule(l.reason != nil && !l.mayNot && o.Err == nil, "it has no error")
+	rule(l.reason != nil && o.Err != nil && !l.reason(o.Err), "its error is of another outcome")
+	rule(o.Op != "" && o.Began.IsZero(), "it did not begin")
+	rule(o.Waited < 0 || o.Waited > o.Duration, "it waited for longer than it took")
+	rule(o.Waited != 0 && o.Op != "acquire", "it waited although it had the lock")
+	rule(o.HeldFor < 0 || o.HeldFor != 0 && o.Op == "acquire", "it was held before it was acquired")
+	rule(o.Requests < 0 || o.Requests > 0 && o.Op == "", "it counts requests that it cannot have sent")
+	rule(l.held && (o.Fence <= 0 || o.Until.IsZero()), "it has no fence, or no end of a lease")
+	rule(o.Completed != (o.Outcome == lock.OutcomeReleased && o.Op == "complete"), "it says wrongly whether the event is completed")
+	rule((o.Forgotten != 0) != (o.Outcome == lock.OutcomeForgotten), "it says wrongly that events are forgotten")
+	rule((o.Records != 0) != (o.Outcome == notBegun), "it says wrongly how many did not begin")
+	rule(o.Holder != "" && !l.other, "it has another holder")
+	rule(o.Outcome == lock.OutcomeTakenOver && o.Holder == "", "it was taken over from nobody")
+	rule(o.Duplicate && o.Outcome != lock.OutcomeHeld, "it is held by its own duplicate")
+	rule(o.Outcome == lock.OutcomeHeld && held != nil &&
+		(o.Holder != held.Holder || !o.Until.Equal(held.Until) || o.Duplicate != held.Duplicate || o.Key.Name != held.Key.Name), "its error says something else")
 	if wrong == nil {
 		return nil
 	}
-	slices.Sort(wrong)
 	return fmt.Errorf("%s: observed %+v", strings.Join(wrong, ", "), o)
 }
