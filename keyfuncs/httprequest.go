@@ -49,8 +49,8 @@ func requestIn(event any) (any, error) {
 	return found, nil
 }
 
-// requestOf returns the request that the event of a gateway has, as
-// [requestIn].
+// requestOf returns what is in the event of a gateway, or in the one that an
+// event points to or embeds.
 func requestOf(event any) (request, error) {
 	found, err := requestIn(event)
 	if err != nil {

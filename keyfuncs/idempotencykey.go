@@ -99,11 +99,11 @@ func (r request) whole() error {
 }
 
 // HTTPTarget names what an HTTP request asks for: its method, domain, path and
-// query. It is what [IdempotencyKey] compares of a request beside body and
-// caller, and which a Payload of your own has to hold as well, unless the
-// function serves only one: PayloadFrom(IdempotencyKey, Join(HTTPTarget,
-// byContent, Caller)). For a WebSocket API, event type and route take the place
-// of method and path. No Event, no Order.
+// query. [IdempotencyKey] compares it, beside body and caller. A Payload of
+// your own takes the place of all three, so name them in it:
+// PayloadFrom(IdempotencyKey, Join(HTTPTarget, byContent, Caller)). For a
+// WebSocket API, event type and route take the place of method and path. No
+// Event, no Order.
 //
 // The error is a [*lock.NoKeyError] if the event is not that of a gateway.
 func HTTPTarget[E any](_ context.Context, e E) (lock.Key, error) {

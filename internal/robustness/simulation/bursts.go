@@ -11,6 +11,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/lawful"
 	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
@@ -48,11 +49,12 @@ const (
 
 // bursts is one history while it is played.
 type bursts struct {
-	c      Config
-	stores []driver.Store // one for each client
-	turns  *schedule.Scheduler
-	note   func(string)
-	wg     sync.WaitGroup
+	c         Config
+	stores    []driver.Store // one for each client
+	turns     *schedule.Scheduler
+	note      func(string)
+	violation func(string)
+	wg        sync.WaitGroup
 
 	mu        sync.Mutex
 	processes uint64
@@ -68,7 +70,7 @@ type span struct {
 }
 
 func burst(t *testing.T, open Opener, c Config, seed uint64, note, violation func(string)) (coalesced int, able bool) {
-	b := &bursts{c: c, turns: schedule.Start(seed), note: note, gone: map[string]bool{}}
+	b := &bursts{c: c, turns: schedule.Start(seed), note: note, violation: violation, gone: map[string]bool{}}
 	defer b.turns.Stop()
 	late := fault.Copies{Turns: b.turns}
 	mix := fault.Usual(seed, c.PerMille)
@@ -138,6 +140,9 @@ func (b *bursts) deliver(e string, client uint64, random *rand.Rand, times int) 
 }
 
 func (b *bursts) observe(_ context.Context, o lock.Observation) {
+	if err := lawful.Check(o); err != nil {
+		b.violation(err.Error())
+	}
 	if o.Outcome == lock.OutcomeCoalesced {
 		b.mu.Lock()
 		defer b.mu.Unlock()
