@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
@@ -114,49 +114,28 @@ type untimed struct{ *redisquorum.Store }
 
 // Acquire implements [driver.Store].
 func (u untimed) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	return u.Store.Acquire(untimedContext(ctx), c)
+	return u.Store.Acquire(simclock.Untimed(ctx), c)
 }
 
 // Renew implements [driver.Store].
 func (u untimed) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return u.Store.Renew(untimedContext(ctx), r)
+	return u.Store.Renew(simclock.Untimed(ctx), r)
 }
 
 // Settle implements [driver.Store].
 func (u untimed) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	return u.Store.Settle(untimedContext(ctx), s)
+	return u.Store.Settle(simclock.Untimed(ctx), s)
 }
 
 // Check implements [driver.Checker].
-func (u untimed) Check(ctx context.Context) error { return u.Store.Check(untimedContext(ctx)) }
+func (u untimed) Check(ctx context.Context) error { return u.Store.Check(simclock.Untimed(ctx)) }
 
 // Read implements [driver.Inspector].
 func (u untimed) Read(ctx context.Context, name string) (driver.Row, error) {
-	return u.Store.Read(untimedContext(ctx), name)
+	return u.Store.Read(simclock.Untimed(ctx), name)
 }
 
 // Rows implements [driver.Inspector].
 func (u untimed) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
-	return u.Store.Rows(untimedContext(ctx), prefix)
+	return u.Store.Rows(simclock.Untimed(ctx), prefix)
 }
-
-func untimedContext(ctx context.Context) context.Context {
-	return clock.With(ctx, untimedClock{clock.From(ctx)})
-}
-
-// untimedClock is a clock by which no time limit is ever reached.
-type untimedClock struct{ clock.Clock }
-
-// AfterFunc never calls f.
-func (c untimedClock) AfterFunc(time.Duration, func()) clock.Timer { return unset{} }
-
-// WithDeadlineCause sets no deadline.
-func (c untimedClock) WithDeadlineCause(ctx context.Context, _ time.Time, _ error) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
-// unset is a timer that is not running.
-type unset struct{}
-
-func (unset) Stop() bool               { return false }
-func (unset) Reset(time.Duration) bool { return false }

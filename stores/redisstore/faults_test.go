@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
@@ -78,14 +79,14 @@ func TestDataIsLost(t *testing.T) { // F4, F23, F42
 }
 
 // TestClientKill shows that a lock goes on when the server closes its
-// connections, in the middle of renewals.
+// connections in the middle of the work.
 func TestClientKill(t *testing.T) {
 	t.Parallel()
 	srv := redistest.NewServer(t)
 	locker := expect.Value(lock.New(redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
 	admin := redistest.NewClient(t, srv.Addr)
 	for i := range 20 {
-		err := locker.Do(t.Context(), lock.Key{Name: "n", Event: fmt.Sprint(i)}, func(ctx context.Context) error {
+		err := locker.Do(simclock.Untimed(t.Context()), lock.Key{Name: "n", Event: fmt.Sprint(i)}, func(ctx context.Context) error {
 			expect.OK(t, admin.ClientKillByFilter(ctx, "TYPE", "normal", "SKIPME", "yes").Err())
 			return nil
 		})

@@ -24,7 +24,7 @@ import (
 // distant returns a client of a server that is a round trip away. Like a real
 // one, the connection itself takes a round trip.
 func distant(t *testing.T, m *redistest.Machine, roundTrip time.Duration) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: t.Name(), Dialer: func(context.Context, string, string) (net.Conn, error) {
+	client := redis.NewClient(&redis.Options{Addr: t.Name(), ContextTimeoutEnabled: true, Dialer: func(context.Context, string, string) (net.Conn, error) {
 		time.Sleep(roundTrip)
 		ours, relay := net.Pipe()
 		server, err := m.Mini.Dial()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -133,48 +134,50 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 	for down := range 3 {
 		t.Run(fmt.Sprint("node ", down), func(t *testing.T) {
 			t.Parallel()
-			q := newQuorum(t, 3)
-			locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.FixedLease(10 * time.Second)}))(t)
-			n := 0
-			run := func() {
-				t.Helper()
-				l := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(n)}))(t)
-				expect.Must(t, l.CompleteWith(lock.Completion{Result: []byte(fmt.Sprint("result ", n))}))
-				n++
-			}
-			duplicate := func(i int) *lock.CompletedError {
-				t.Helper()
-				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(i)})
-				if err == nil {
-					_ = l.Release()
+			synctest.Test(t, func(t *testing.T) {
+				q := newTimedQuorum(t, 3)
+				locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler), Lease: lock.FixedLease(10 * time.Second)}))(t)
+				n := 0
+				run := func() {
+					t.Helper()
+					l := expect.Value(locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(n)}))(t)
+					expect.Must(t, l.CompleteWith(lock.Completion{Result: []byte(fmt.Sprint("result ", n))}))
+					n++
 				}
-				return completedError(err)
-			}
-			for range 20 { // more than are remembered
-				run()
-			}
-			var others []int
-			for i := range 3 {
-				if i != down {
-					others = append(others, i)
+				duplicate := func(i int) *lock.CompletedError {
+					t.Helper()
+					l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(i)})
+					if err == nil {
+						_ = l.Release()
+					}
+					return completedError(err)
 				}
-			}
-			q.only(others...)
-			for range 6 {
-				run()
-			}
-			q.only(0, 1, 2)
-			if e := duplicate(n - 1); e == nil || string(e.Result) != fmt.Sprint("result ", n-1) {
-				t.Errorf("the duplicate of the last event got %+v, want its result", e)
-			}
-			for later := range 3 {
-				for i := n - 8; i < n; i++ {
-					if duplicate(i) == nil {
-						t.Errorf("after %d completions, event %d of %d runs again", later, i, n)
+				for range 20 { // more than are remembered
+					run()
+				}
+				var others []int
+				for i := range 3 {
+					if i != down {
+						others = append(others, i)
 					}
 				}
-				run()
-			}
+				q.only(others...)
+				for range 6 {
+					run()
+				}
+				q.only(0, 1, 2)
+				if e := duplicate(n - 1); e == nil || string(e.Result) != fmt.Sprint("result ", n-1) {
+					t.Errorf("the duplicate of the last event got %+v, want its result", e)
+				}
+				for later := range 3 {
+					for i := n - 8; i < n; i++ {
+						if duplicate(i) == nil {
+							t.Errorf("after %d completions, event %d of %d runs again", later, i, n)
+						}
+					}
+					run()
+				}
+			})
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -60,13 +61,31 @@ type quorum struct {
 	taps  []*tap
 }
 
+// newQuorum returns a quorum of servers with a port each.
 func newQuorum(t *testing.T, n int) *quorum {
 	t.Helper()
+	return quorumOf(n, func() (*miniredis.Miniredis, *redis.Client) {
+		m := redistest.NewMini(t)
+		return m, redistest.NewClient(t, m.Addr())
+	})
+}
+
+// newTimedQuorum returns a quorum for testing/synctest. Package lock gives a
+// request a second, which a busy machine can exceed, but not a bubble's clock.
+func newTimedQuorum(t *testing.T, n int) *quorum {
+	t.Helper()
+	return quorumOf(n, func() (*miniredis.Miniredis, *redis.Client) {
+		m := redistest.NewMachine(t)
+		return m.Mini, distant(t, m, 0)
+	})
+}
+
+func quorumOf(n int, server func() (*miniredis.Miniredis, *redis.Client)) *quorum {
 	q := &quorum{}
 	var clients []redis.Scripter
 	for range n {
-		m := redistest.NewMini(t)
-		c := &tap{Scripter: redistest.NewClient(t, m.Addr())}
+		m, client := server()
+		c := &tap{Scripter: client}
 		q.minis, q.taps, clients = append(q.minis, m), append(q.taps, c), append(clients, c)
 	}
 	q.Store = openQuorum(clients...).(*redisquorum.Store)
@@ -552,25 +571,27 @@ func TestDenied(t *testing.T) {
 // refuse, for a moment and then for good. Package lock gives it up.
 func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 	t.Parallel()
-	q := newQuorum(t, 3)
-	for _, c := range q.taps[1:] {
-		c.fail = func(n int32) error {
-			if n == 1 {
-				return redistest.ServerError("LOADING Redis is loading the dataset in memory")
+	synctest.Test(t, func(t *testing.T) {
+		q := newTimedQuorum(t, 3)
+		for _, c := range q.taps[1:] {
+			c.fail = func(n int32) error {
+				if n == 1 {
+					return redistest.ServerError("LOADING Redis is loading the dataset in memory")
+				}
+				return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
 			}
-			return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
 		}
-	}
-	locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
-	var e *lock.StoreError
-	if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
-		t.Fatalf("error %v, want a StoreError", err)
-	}
-	for row, err := range redistest.Must(redisstore.New(q.taps[0])).Rows(t.Context(), "") {
-		if err != nil || row.Token != "" {
-			t.Errorf("the node that granted the claim has %+v, error %v, want a free row", row, err)
+		locker := expect.Value(lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)}))(t)
+		var e *lock.StoreError
+		if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
+			t.Fatalf("error %v, want a StoreError", err)
 		}
-	}
+		for row, err := range redistest.Must(redisstore.New(q.taps[0])).Rows(t.Context(), "") {
+			if err != nil || row.Token != "" {
+				t.Errorf("the node that granted the claim has %+v, error %v, want a free row", row, err)
+			}
+		}
+	})
 }
 
 // TestSplitVote lets three claims get a node each. None keeps it, and the row
