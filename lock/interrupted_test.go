@@ -613,15 +613,18 @@ func TestNoCooldownWithoutWork(t *testing.T) { // F19
 // run whose name it took over, for as long as it remembers, and of no other.
 func TestLeaseTellsOfATakeover(t *testing.T) { // F19
 	for name, c := range map[string]struct {
-		event string
-		after time.Duration
-		told  bool
+		event  string
+		after  time.Duration
+		around time.Duration // what the lock around it remembers, if it does not say itself
+		told   bool
 	}{
-		"the event":            {event: "e1", told: true},
-		"another event":        {event: "e2"},
-		"the event, too late":  {event: "e1", after: time.Hour - 11*time.Second},
-		"the event, just so":   {event: "e1", after: time.Hour - 12*time.Second, told: true},
-		"the name, as a mutex": {},
+		"the event":                 {event: "e1", told: true},
+		"another event":             {event: "e2"},
+		"the event, too late":       {event: "e1", after: time.Hour - 11*time.Second},
+		"the event, just so":        {event: "e1", after: time.Hour - 12*time.Second, told: true},
+		"the name, as a mutex":      {},
+		"in another lock":           {event: "e1", after: 25 * time.Hour, around: 26 * time.Hour, told: true},
+		"in another lock, too late": {event: "e1", after: 27 * time.Hour, around: 26 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -629,7 +632,13 @@ func TestLeaseTellsOfATakeover(t *testing.T) { // F19
 				f := newFixture(t)
 				f.die(lock.Options{}, event("e1"))
 				time.Sleep(c.after)
-				lk := f.mustAcquire(f.locker(lock.Options{Remember: time.Hour}), event(c.event))
+				ctx, o := t.Context(), lock.Options{Remember: time.Hour}
+				if c.around > 0 {
+					outer := f.mustAcquire(f.locker(lock.Options{Remember: c.around}), lock.Key{Name: "around"})
+					defer func() { expect.OK(t, outer.Release()) }()
+					ctx, o = outer.Context(), lock.Options{}
+				}
+				lk := expect.Value(f.locker(o).Acquire(ctx, event(c.event)))(t)
 				if i := lk.Lease().Interrupted; (i != nil) != c.told || i != nil && i.Holder != "the dead one" {
 					t.Errorf("the lease tells of %+v", i)
 				}

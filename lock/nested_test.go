@@ -90,20 +90,24 @@ func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
 }
 
 // TestLostErrorNamesTheOuterLock shows whose fixed lease it was that ended the
-// work.
-func TestLostErrorNamesTheOuterLock(t *testing.T) { // F20
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		outer := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)}), keyA)
-		defer func() { _ = outer.Release() }()
-		inner := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(context.WithoutCancel(outer.Context()), keyB))(t)
-		defer func() { _ = inner.Release() }()
-		<-inner.Context().Done()
-		var lost *lock.LostError
-		if cause := context.Cause(inner.Context()); !errors.As(cause, &lost) || lost.Key != keyA {
-			t.Errorf("the work ended with %v, want the lease of %s lost", cause, keyA.Digest())
-		}
-	})
+// work, also if the clock was set between the two locks.
+func TestLostErrorNamesTheOuterLock(t *testing.T) { // F14, F20
+	for _, set := range []time.Duration{0, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			process := skewed(f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)}), 0)
+			outer := expect.Value(process.Acquire(t.Context(), keyA))(t)
+			defer func() { _ = outer.Release() }()
+			process.clock.Step(set)
+			inner := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(context.WithoutCancel(outer.Context()), keyB))(t)
+			defer func() { _ = inner.Release() }()
+			<-inner.Context().Done()
+			var lost *lock.LostError
+			if cause := context.Cause(inner.Context()); !errors.As(cause, &lost) || lost.Key != keyA {
+				t.Errorf("clock set by %v: the work ended with %v, want the lease of %s lost", set, cause, keyA.Digest())
+			}
+		})
+	}
 }
 
 // TestLockAfterTheOuterOne acquires a lock with a context that outlives the
