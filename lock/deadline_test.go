@@ -338,30 +338,40 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 		change(&o)
 		return o
 	}
+	within := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, 3*time.Second)
+	}
+	detached := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithCancel(context.WithoutCancel(ctx))
+	}
 	for name, c := range map[string]struct {
 		o           lock.Options
 		timeout     time.Duration // of the caller's context; zero: none
 		work        time.Duration
 		release     bool
 		least, most time.Duration
+		inner       func(outer context.Context) (context.Context, context.CancelFunc) // nil: it has no lock around it
 	}{
 		"release, whatever CompleteWithin is": {
-			with(func(o *lock.Options) { o.CompleteWithin = 100 * time.Millisecond }), time.Minute, 0, true, 1900 * time.Millisecond, 2 * time.Second,
+			with(func(o *lock.Options) { o.CompleteWithin = 100 * time.Millisecond }), time.Minute, 0, true, 1900 * time.Millisecond, 2 * time.Second, nil,
 		},
 		"completion at the end of a lease": {
-			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, 0, 9 * time.Second, false, 1900 * time.Millisecond, 2 * time.Second,
+			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, 0, 9 * time.Second, false, 1900 * time.Millisecond, 2 * time.Second, nil,
 		},
 		"completion within a lock, detached from its deadline": {
-			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, time.Minute, 0, false, 9900 * time.Millisecond, 10 * time.Second,
+			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, time.Minute, 0, false, 9900 * time.Millisecond, 10 * time.Second, detached,
+		},
+		"completion within a lock, with an earlier deadline": {
+			untilDeadline, time.Minute, 0, false, 2900 * time.Millisecond, 3 * time.Second, within,
 		},
 		"completion with a short reserve": {
-			with(func(o *lock.Options) { o.Reserve = 60 * time.Millisecond }), 3 * time.Second, 2800 * time.Millisecond, false, 165 * time.Millisecond, 170 * time.Millisecond,
+			with(func(o *lock.Options) { o.Reserve = 60 * time.Millisecond }), 3 * time.Second, 2800 * time.Millisecond, false, 165 * time.Millisecond, 170 * time.Millisecond, nil,
 		},
 		"completion with CompleteWithin beyond the deadline": {
-			with(func(o *lock.Options) { o.CompleteWithin = 5 * time.Second }), 3 * time.Second, 2500 * time.Millisecond, false, 395 * time.Millisecond, 400 * time.Millisecond,
+			with(func(o *lock.Options) { o.CompleteWithin = 5 * time.Second }), 3 * time.Second, 2500 * time.Millisecond, false, 395 * time.Millisecond, 400 * time.Millisecond, nil,
 		},
 		"completion in the last moment": {
-			with(func(o *lock.Options) { o.Reserve = time.Second }), 3 * time.Second, 2960 * time.Millisecond, false, 15 * time.Millisecond, 20 * time.Millisecond,
+			with(func(o *lock.Options) { o.Reserve = time.Second }), 3 * time.Second, 2960 * time.Millisecond, false, 15 * time.Millisecond, 20 * time.Millisecond, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,8 +382,9 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 					ctx, cancel = context.WithTimeout(ctx, c.timeout)
 				}
 				defer cancel()
-				if name == "completion within a lock, detached from its deadline" {
-					ctx = context.WithoutCancel(expect.Value(f.locker(c.o).Acquire(ctx, keyA))(t).Context())
+				if c.inner != nil {
+					ctx, cancel = c.inner(expect.Value(f.locker(c.o).Acquire(ctx, keyA))(t).Context())
+					defer cancel()
 				}
 				lk := expect.Value(f.locker(c.o).Acquire(ctx, event("e1")))(t)
 				time.Sleep(c.work)

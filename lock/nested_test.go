@@ -70,23 +70,26 @@ func TestNestedLeaseLastsUntilTheKill(t *testing.T) { // F16
 }
 
 // TestNestedLeaseNeedsANearDeadline shows that the lease of a nested lock lasts
-// until its own deadline if that of the lock around it is not the platform's.
+// until its own deadline if that of the lock around it is not the platform's,
+// or is an earlier one.
 func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		l := f.locker(untilDeadline)
-		far, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-		defer cancel()
-		outer := expect.Value(l.Acquire(far, keyA))(t)
-		defer func() { _ = outer.Release() }()
-		near, cancel := context.WithTimeout(outer.Context(), time.Minute)
-		defer cancel()
-		inner := expect.Value(l.Acquire(near, keyB))(t)
-		defer func() { _ = inner.Release() }()
-		if lasts := time.Until(inner.Lease().Until); lasts != time.Minute+lock.DefaultGrace {
-			t.Errorf("the lease lasts %v, want %v", lasts, time.Minute+lock.DefaultGrace)
-		}
-	})
+	for _, c := range []struct{ outer, inner time.Duration }{{2 * time.Hour, time.Minute}, {time.Minute, 5 * time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			l := f.locker(untilDeadline)
+			ctx, cancel := context.WithTimeout(t.Context(), c.outer)
+			defer cancel()
+			outer := expect.Value(l.Acquire(ctx, keyA))(t)
+			defer func() { _ = outer.Release() }()
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(outer.Context()), c.inner)
+			defer cancel()
+			inner := expect.Value(l.Acquire(ctx, keyB))(t)
+			defer func() { _ = inner.Release() }()
+			if lasts := time.Until(inner.Lease().Until); lasts != c.inner+lock.DefaultGrace {
+				t.Errorf("the lease lasts %v, want %v", lasts, c.inner+lock.DefaultGrace)
+			}
+		})
+	}
 }
 
 // TestLostErrorNamesTheOuterLock shows whose fixed lease it was that ended the
