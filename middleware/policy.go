@@ -1,10 +1,13 @@
 package middleware
 
 import (
+	"context"
+	"encoding/json"
 	"reflect"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
@@ -114,11 +117,25 @@ func (c *config) checkPolicies(sig signature) {
 const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest if the handler acts on current state"
 
 // refuseLossy panics if an event would be skipped that its source keeps until
-// it is acknowledged.
+// it is acknowledged, as far as its type shows. See isKept.
 func (c *config) refuseLossy(event reflect.Type) {
 	if c.held.action == skip && eventkind.IsKept(event) {
 		refuse(lossy)
 	}
+}
+
+// isKept reports whether an event shows, by itself or by where it is handled,
+// that its source keeps it until it is acknowledged.
+func isKept(ctx context.Context, payload any) bool {
+	if invocation.RecordClaimOf(ctx) != nil { // within the wrapper of a batch
+		return true
+	}
+	doc, ok := payload.([]byte)
+	if !ok {
+		doc, _ = json.Marshal(payload) // what has no JSON form shows nothing
+	}
+	kind := eventkind.Of(doc)
+	return kind != nil && kind.IsKept()
 }
 
 func checkRespond(sig signature, response any) {

@@ -2,11 +2,15 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -75,6 +79,53 @@ func TestSkipOfHeldRecords(t *testing.T) {
 	} {
 		t.Run("accepted: "+name, func(*testing.T) { use() })
 	}
+}
+
+// TestSkipOfRecordsSeenLate shows that the first event is refused, whether its
+// lock is held or not, if only it shows that its source keeps it: in a wrapper
+// within that of a batch, and in an event of a type of the user's own.
+func TestSkipOfRecordsSeenLate(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	skipping := f.options(middleware.OnHeld(middleware.Skip), middleware.Namespace("inner"))
+	refused := func(t *testing.T, err error) {
+		t.Helper()
+		var e *lock.ConfigError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "OnHeld(Skip) would acknowledge a record") {
+			t.Errorf("got %v", err)
+		}
+	}
+	const sqs = `{"Records":[{"messageId":"1","eventSource":"aws:sqs","body":"{\"id\":\"7\"}"}]}`
+	t.Run("within a batch", func(t *testing.T) {
+		var event events.SQSEvent
+		expect.Must(t, json.Unmarshal([]byte(sqs), &event))
+		answer, err := middleware.EachSQSBody(byOrder, middleware.WithLock(byOrder, handles[order], skipping...), f.options()...)(t.Context(), event)
+		refused(t, err)
+		if len(answer.BatchItemFailures) != 1 {
+			t.Errorf("got %+v, want that the message comes again", answer)
+		}
+	})
+	type own struct {
+		Records []struct {
+			EventSource string `json:"eventSource"`
+		} `json:"Records"`
+	}
+	t.Run("own type", func(t *testing.T) {
+		var event own
+		expect.Must(t, json.Unmarshal([]byte(sqs), &event))
+		refused(t, middleware.WithLock(staticOf[own], handles[own], skipping...)(t.Context(), event))
+	})
+	t.Run("any JSON", func(t *testing.T) {
+		refused(t, middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(sqs)))
+	})
+	t.Run("raw", func(t *testing.T) {
+		_, err := middleware.WithLock(staticOf[json.RawMessage], lambda.Handler(echo{}), skipping...).Invoke(t.Context(), []byte(sqs))
+		refused(t, err)
+	})
+	t.Run("a schedule", func(t *testing.T) {
+		err := middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(`{"source":"aws.scheduler"}`))
+		expect.OK(t, err)
+	})
 }
 
 type ownKafkaEvent events.KafkaEvent

@@ -44,6 +44,10 @@ func IsKept(t reflect.Type) bool {
 	}, map[reflect.Type]bool{})
 }
 
+// IsKept reports whether the source keeps the records until they are
+// acknowledged.
+func (k *Kind) IsKept() bool { return k.kept }
+
 // Of returns the kind of a JSON document, or nil if it is unknown.
 func Of(doc []byte) *Kind {
 	var members map[string]json.RawMessage
