@@ -48,9 +48,9 @@ var pairs = []struct {
 }{
 	{"`S3Object`", "an upload, reported again", same, s3Guide + "notification-content-structure.html", s3Pair(keyfuncs.S3Object, func(r *events.S3EventRecord) { r.EventTime = r.EventTime.Add(time.Second) })},
 	{"`S3Object`", "an upload, and the same through EventBridge", same, s3Guide + "ev-mapping-troubleshooting.html", s3Bridged},
-	{"`S3Object`", "two uploads of one object", distant, s3Guide + "notification-content-structure.html", s3Pair(keyfuncs.S3Object, func(r *events.S3EventRecord) { r.S3.Object.Sequencer = "0055AED6DCD90281E6" })},
+	{"`S3Object`", "two uploads of one object", distant, s3Guide + "notification-content-structure.html", s3Pair(keyfuncs.S3Object, func(r *events.S3EventRecord) { r.S3.Object.Sequencer = "0055AED6DCD90281F6" })},
 	{"`S3Object`", "an upload, and its restore later, with the sequencer of the upload", distant, s3Guide + "replication-metrics-events.html", s3Pair(keyfuncs.S3Object, func(r *events.S3EventRecord) { r.EventName = "ObjectRestore:Completed" })},
-	{"`S3LatestRecord`", "two uploads of one object", sequence, s3Guide + "notification-content-structure.html", s3Pair(s3Latest, func(r *events.S3EventRecord) { r.S3.Object.Sequencer = "0055AED6DCD90281E6" })},
+	{"`S3LatestRecord`", "two uploads of one object", sequence, s3Guide + "notification-content-structure.html", s3Pair(s3Latest, func(r *events.S3EventRecord) { r.S3.Object.Sequencer = "0055AED6DCD90281F6" })},
 	{"`S3LatestRecord`", "an upload, and a delete marker", sequence, s3Guide + "notification-how-to-event-types-and-destinations.html", s3Pair(s3Latest, removed("DeleteMarkerCreated", "marker"))},
 	{"`S3LatestRecord`", "an upload, and the deletion of an older version", distant, s3Guide + "notification-how-to-event-types-and-destinations.html", s3Pair(s3Latest, removed("Delete", "older"))},
 	{"`EventBridgeS3Object`", "two versions that a lifecycle rule deletes on one day", distant, s3Guide + "ev-events.html", both("eventbridge-s3-expired.json", keyfuncs.EventBridgeS3Object, func(e *events.EventBridgeEvent) {
@@ -168,7 +168,7 @@ func s3Pair(key keyfuncs.Func[events.S3Event], change func(*events.S3EventRecord
 // removed makes an upload a deletion that comes after it.
 func removed(how, version string) func(*events.S3EventRecord) {
 	return func(r *events.S3EventRecord) {
-		r.EventName, r.S3.Object.VersionID, r.S3.Object.Sequencer = "ObjectRemoved:"+how, version, "0055AED6DCD90281E9"
+		r.EventName, r.S3.Object.VersionID, r.S3.Object.Sequencer = "ObjectRemoved:"+how, version, "0055AED6DCD90281F9"
 	}
 }
 

@@ -21,9 +21,9 @@ func TestS3(t *testing.T) {
 	put := load[events.S3Event](t, "s3-put.json")
 	byHand := events.S3Event{Records: []events.S3EventRecord{put.Records[0]}}
 	byHand.Records[0].S3.Object.URLDecodedKey = ""
-	want := lock.Key{Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "0055AED6DCD90281E4"}
+	want := lock.Key{Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "0055AED6DCD90281F4"}
 	ordered := want
-	ordered.Order = "s0055AED6DCD90281E4"
+	ordered.Order = "s0055AED6DCD90281F4"
 	for name, c := range map[string]struct {
 		key   keyfuncs.Func[events.S3Event]
 		event events.S3Event
@@ -78,7 +78,7 @@ func TestS3LatestOrders(t *testing.T) {
 		a, b string
 		cmp  int // as when the shorter is padded with zeros on the right
 	}{
-		{"12", "13", -1}, {"12", "120", 0}, {"12", "1201", -1}, {"121", "12", 1}, {"13", "1299", 1}, {"0", "000", 0}, {"00", "01", -1}, {"9", "A", -1}, {"0055AED6DCD90281E4", "0055AED6DCD90281E6", -1},
+		{"12", "13", -1}, {"12", "120", 0}, {"12", "1201", -1}, {"121", "12", 1}, {"13", "1299", 1}, {"0", "000", 0}, {"00", "01", -1}, {"9", "A", -1}, {"0055AED6DCD90281F4", "0055AED6DCD90281F6", -1},
 	} {
 		t.Run(c.a+" against "+c.b, func(t *testing.T) {
 			if got := strings.Compare(order(c.a), order(c.b)); got != c.cmp {
@@ -131,7 +131,7 @@ func TestS3Errors(t *testing.T) { // F26, F31
 // TestS3EveryWay: an upload has one key, whichever way its notification came.
 func TestS3EveryWay(t *testing.T) {
 	t.Parallel()
-	want := lock.Key{Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "0055AED6DCD90281E4"}
+	want := lock.Key{Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "0055AED6DCD90281F4"}
 	body, message := keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.S3Object)), keyfuncs.Single[events.SNSEvent](keyfuncs.SNSBody(keyfuncs.S3Object))
 	both := keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object)))
 	gives(t, "s3-put.json", keyfuncs.S3Object, want)
@@ -140,7 +140,7 @@ func TestS3EveryWay(t *testing.T) {
 	gives(t, "sqs-sns-s3.json", both, want)
 	gives(t, "eventbridge-s3.json", keyfuncs.EventBridgeS3Object, want)
 
-	want.Order = "s0055AED6DCD90281E4"
+	want.Order = "s0055AED6DCD90281F4"
 	gives(t, "sqs-s3.json", keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(s3Latest)), want)
 	if _, err := changed(t, "sqs-s3-test.json", body, nil); !errors.Is(err, keyfuncs.ErrIgnore) {
 		t.Errorf("an s3:TestEvent in a queue: %v, want ErrIgnore", err)

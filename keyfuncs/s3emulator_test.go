@@ -40,7 +40,7 @@ func TestSampleSequencer(t *testing.T) { // F28
 			if k := keyOf(t, key, record(sampleSequencer, "", "")); k.Event != sampleSequencer {
 				t.Errorf("nothing but the sample is %+v", k)
 			}
-			if k := keyOf(t, key, record("0055AED6DCD90281E4", "r1", "")); k.Event != "0055AED6DCD90281E4" {
+			if k := keyOf(t, key, record("0055AED6DCD90281F4", "r1", "")); k.Event != "0055AED6DCD90281F4" {
 				t.Errorf("another sequencer is %+v", k)
 			}
 		})
@@ -48,7 +48,7 @@ func TestSampleSequencer(t *testing.T) { // F28
 	bridged := func(request string) string {
 		doc := text(t, "eventbridge-s3.json")
 		e := decoded[events.EventBridgeEvent](t, doc)
-		e.Detail = []byte(strings.NewReplacer("0055AED6DCD90281E4", sampleSequencer, `"request-id": "`, `"request-id": "`+request).Replace(string(e.Detail)))
+		e.Detail = []byte(strings.NewReplacer("0055AED6DCD90281F4", sampleSequencer, `"request-id": "`, `"request-id": "`+request).Replace(string(e.Detail)))
 		return keyOf(t, keyfuncs.EventBridgeS3Object, e).Event
 	}
 	if first, second := bridged("r1"), bridged("r2"); first == second {

@@ -19,15 +19,15 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html
 type s3Kind struct{ name, sequencer, bridge, reason string }
 
-const upload = "0055AED6DCD90281E4"
+const upload = "0055AED6DCD90281F4"
 
 var s3Kinds = []s3Kind{
 	{"ObjectCreated:Put", upload, "Object Created", "PutObject"},
-	{"ObjectCreated:Post", "0055AED6DCD90281E6", "Object Created", "POST Object"},
-	{"ObjectCreated:Copy", "0055AED6DCD90281E7", "Object Created", "CopyObject"},
-	{"ObjectCreated:CompleteMultipartUpload", "0055AED6DCD90281E8", "Object Created", "CompleteMultipartUpload"},
-	{"ObjectRemoved:Delete", "0055AED6DCD90281E9", "Object Deleted", "DeleteObject"},
-	{"ObjectRemoved:DeleteMarkerCreated", "0055AED6DCD90281EA", "Object Deleted", "DeleteObject"},
+	{"ObjectCreated:Post", "0055AED6DCD90281F6", "Object Created", "POST Object"},
+	{"ObjectCreated:Copy", "0055AED6DCD90281F7", "Object Created", "CopyObject"},
+	{"ObjectCreated:CompleteMultipartUpload", "0055AED6DCD90281F8", "Object Created", "CompleteMultipartUpload"},
+	{"ObjectRemoved:Delete", "0055AED6DCD90281F9", "Object Deleted", "DeleteObject"},
+	{"ObjectRemoved:DeleteMarkerCreated", "0055AED6DCD90281FA", "Object Deleted", "DeleteObject"},
 	{"ObjectRestore:Post", upload, "Object Restore Initiated", ""},
 	{"ObjectRestore:Completed", upload, "Object Restore Completed", ""},
 	{"ObjectRestore:Delete", upload, "Object Restore Expired", ""},

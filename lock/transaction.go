@@ -10,7 +10,7 @@ import (
 func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
 	l := (*Lock)(h)
 	if l.set != nil {
-		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Once(byID), handler))"}
+		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Prefix(keyfuncs.Once(byID), \"transfer\"), handler))"}
 	}
 	if cause := context.Cause(ctx); cause != nil && !l.end.hasBegun() {
 		return cause // such as a *LostError

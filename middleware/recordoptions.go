@@ -47,7 +47,8 @@ func PartialAnswers() Option {
 
 // OnlyLatest is [Latest] for records: those of one name in a batch are one run,
 // too, with the first of them: take the name from it and read the current state
-// yourself. If the run fails, the next record takes its turn.
+// yourself. If the run fails, the next record takes its turn; those of a stream
+// or a FIFO queue come again together.
 func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true } }
 
 // Around calls f around the lock and the handler of each record of a batch, for

@@ -14,7 +14,7 @@ import (
 //
 // It tells no duplicates apart, so put it inside the wrapper that does:
 //
-//	EachSQSBody(byOrder, WithLimit(partnerOf, 3, handle, OnHeld(Wait(d))))
+//	EachSQSBody(keyfuncs.Prefix(byOrder, "order"), WithLimit(partnerOf, 3, handle, OnHeld(Wait(d))))
 //
 // Give all functions that share a name the same n and the same [Namespace]; if
 // two differ, the larger n counts. Each of the n that is found held costs one

@@ -68,7 +68,7 @@ func newOperations(t *testing.T, shell string) *operations {
 		expect.Must(t, rowtest.Acquire(t, o.Store, holder, lease, key, in(namespace)).Complete())
 	}
 	done("thumbnails", lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"})
-	done("thumbnails", lock.Key{Name: "s3/pictures/bird.png", Event: "0055AED6DCD90281E4"})
+	done("thumbnails", lock.Key{Name: "s3/pictures/bird.png", Event: "0055AED6DCD90281F4"})
 	done("orders", lock.Key{Name: "customer/jane", Event: "order-17", Order: "0217"})
 	done("orders", lock.Key{Name: "order/4711", Event: "4711"})
 	expect.Must(t, rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "order/4712", Event: "4712"}, in("orders")).Release())
@@ -78,7 +78,7 @@ func newOperations(t *testing.T, shell string) *operations {
 	for range 2 {
 		rowtest.AcquireOneOfTwo(t, o.Store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, "render", in("reports"))
 	}
-	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281E4"}}}]}`)
+	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281F4"}}}]}`)
 	self := expect.Value(os.Executable())(t)
 	expect.Must(t, os.Symlink(self, filepath.Join(o.folder, "lambdalock")))
 	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -69,7 +69,7 @@ func burstAtWork(others func(n int) []string) act {
 // olderUpload delivers an upload that is older than the one before it.
 func olderUpload(ctx context.Context, st *stage) {
 	st.expect("the newest", st.once(ctx, st.event), ok)
-	st.expect("an older one", st.once(ctx, st.edit("0055AED6DCD90281E4", "0055AED6DCD90281E0")), ok)
+	st.expect("an older one", st.once(ctx, st.edit("0055AED6DCD90281F4", "0055AED6DCD90281F0")), ok)
 	st.effects(st.due()...)
 }
 

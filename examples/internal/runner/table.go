@@ -50,7 +50,7 @@ var sources = []example{
 	{
 		name: "s3upload", shows: "each upload is checked once",
 		messages: []string{put}, values: []string{"path", "body"}, want: []string{checked}, answer: ok, held: "HeldError",
-		others: []delivery{{"another upload of the object", []string{"0055AED6DCD90281E4", "0055AED6DCD90281E6"}, "HeldError", []string{checked}}},
+		others: []delivery{{"another upload of the object", []string{"0055AED6DCD90281F4", "0055AED6DCD90281F6"}, "HeldError", []string{checked}}},
 		wrong: []delivery{
 			{"no such object", []string{"holiday+2026", "holiday+2027"}, "wrapError", nil},
 			{"one of its own results", []string{"holiday+2026", "results/holiday+2026"}, ok, nil},
@@ -60,7 +60,7 @@ var sources = []example{
 	{
 		name: "nothingtodo", shows: "each upload once; a duplicate logs that there is nothing to do",
 		messages: []string{"upload handled"}, values: []string{"key", "size"}, want: []string{upload + " 1024"}, answer: ok, held: "HeldError",
-		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281E4", "0055AED6DCD90281E6"}, "HeldError", []string{upload + " 1024"}}},
+		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281F4", "0055AED6DCD90281F6"}, "HeldError", []string{upload + " 1024"}}},
 		special: []act{nothingToDo},
 		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "NoKeyError", nil}},
 	},
