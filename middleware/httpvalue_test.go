@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -90,5 +91,23 @@ func TestHTTPByValue(t *testing.T) { // F49
 				})
 			})
 		}
+	}
+}
+
+// TestHTTPByValueOfAnOrder shows the same for a key that has only an Order: a
+// retry of what failed is not stale.
+func TestHTTPByValueOfAnOrder(t *testing.T) { // F49
+	t.Parallel()
+	runs := 0
+	h := middleware.WithLock(func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "n", Order: "7"}, nil }, func(context.Context, order) (any, error) {
+		runs++
+		return map[string]any{"statusCode": http.StatusServiceUnavailable}, nil
+	}, newFixture().options()...)
+	for range 2 {
+		_, err := h(t.Context(), order{})
+		expect.OK(t, err)
+	}
+	if runs != 2 {
+		t.Errorf("%d runs of an event that failed twice", runs)
 	}
 }
