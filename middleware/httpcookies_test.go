@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -133,6 +134,24 @@ func TestCookieOfAnotherRequest(t *testing.T) { // F61
 	e.Cookies = nil
 	if got, err := h(t.Context(), e); err != nil || got.Code != http.StatusConflict || got.Headers["Set-Cookie"] != "" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestCookieOfAnUnreadableRequest shows the same where not all of what could
+// name the caller can be read, though some of it can.
+func TestCookieOfAnUnreadableRequest(t *testing.T) { // F61
+	t.Parallel()
+	h := middleware.WithLock(func(context.Context, json.RawMessage) (lock.Key, error) {
+		return lock.Key{Name: "n", Event: "e", Payload: "p"}, nil
+	}, func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"statusCode":200,"headers":{"Set-Cookie":"session=b"}}`), nil
+	}, newFixture().options()...)
+	for i, doc := range []string{`{"headers":{"authorization":"alice","age":1}}`, `{"headers":{"authorization":"mallory","age":1}}`} {
+		got, err := h(t.Context(), json.RawMessage(doc))
+		b, _ := json.Marshal(got)
+		if err != nil || strings.Contains(string(b), "session=b") != (i == 0) {
+			t.Errorf("%s: %s, %v", doc, b, err)
+		}
 	}
 }
 
