@@ -52,5 +52,5 @@ func TestStream(t *testing.T) {
 	batch := file(t, "batch.json", `{"Records":[
 		{"eventID":"shard:1","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"1","data":"Z29vZA=="}},
 		{"eventID":"shard:2","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"2","data":"YmFk"}}]}`)
-	invoked(t, "records", "--scale", "600", batch).Expect(t, 1, "1 of 2 records failed", "not completed 1")
+	invoked(t, "records", "--scale", "600", batch).Expect(t, 1, "1 of 2 records returned", "not completed 1")
 }

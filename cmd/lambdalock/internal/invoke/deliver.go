@@ -113,6 +113,9 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	}
 	v.fates = v.fatesOf(log, claims)
 	v.fates.shared = d.Concurrency > 1
+	if f := v.fates; f.behind > 0 && !f.hidden && !f.unclear {
+		v.failedIn(true, log)
+	}
 	return v
 }
 
@@ -129,7 +132,11 @@ func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
 	if len(v.failed) == 0 {
 		return
 	}
-	v.remark = fmt.Sprintf("%s failed: %s", b.share(len(v.failed), len(v.records)), strings.Join(ids(v.failed), " "))
+	verb := "failed"
+	if b.stream() { // it returns completed ones, too
+		verb = "returned"
+	}
+	v.remark = fmt.Sprintf("%s %s: %s", b.share(len(v.failed), len(v.records)), verb, strings.Join(ids(v.failed), " "))
 	if reported {
 		v.returned = back
 	} else if len(back) > 0 {
@@ -180,6 +187,15 @@ func (v *delivery) completed() []*record {
 	return without(without(v.records, v.failed), v.ignored)
 }
 
+// perhaps returns the records that the source delivers again although they may
+// have been completed: in a stream, those behind the first one that was not.
+func (v *delivery) perhaps() []*record {
+	if v.fates.behind == 0 {
+		return nil
+	}
+	return v.failed[1:]
+}
+
 // again returns the records to deliver again, of a delivery that counts or not.
 // One that was skipped too early because of a lock is repeated, too.
 func (v *delivery) again(counts bool) []*record {
@@ -195,13 +211,15 @@ func without(records, some []*record) []*record {
 
 // finish reports a delivery.
 func (d *deliverer) finish(v *delivery, counts bool) {
-	w := row{name: nameOf(v.records), delivery: v, outcome: v.outcome, completed: v.completed()}
+	w := row{name: nameOf(v.records), delivery: v, outcome: v.outcome, completed: v.completed(), perhaps: v.perhaps()}
 	if !counts {
 		w.outcome = w.outcome.note("too early")
 	}
 	d.report.add(w)
 	d.report.giveUp(v.moved, "to the dead-letter queue by the function")
-	d.report.giveUp(without(without(v.failed, v.returned), v.moved), "lost")
+	lost := without(without(v.failed, v.returned), v.moved)
+	d.report.giveUp(without(lost, w.perhaps), "lost")
+	d.report.giveUp(without(lost, without(lost, w.perhaps)), "lost or completed: "+untold)
 }
 
 // nameOf names the events of a delivery.

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/lambdalock/lambdalock/lock"
@@ -33,12 +34,15 @@ var (
 	ignoredRecord = regexp.MustCompile(`lambdalock: ignored\b.*\brecord"?[=:]\s?"?([^"\s,}]+)`)
 	// movedRecords finds the ids of the messages that redelivery.SQS has moved.
 	movedRecords = regexp.MustCompile(`lambdalock: moved to the dead-letter queue\b.*\brecords"?[=:]\s?"?\[([^\]]+)\]`)
+	// notBegun finds how many records of a batch one line says were not begun.
+	notBegun = regexp.MustCompile(`\b(\d+) of \d+ records are returned\b`)
 	// innerRefused is the error of a handler that got no lock of its own, which has
 	// a line for that.
 	innerRefused = regexp.MustCompile(`lambdalock: (?:key \S+ (?:is held by|stays held until)|no key:) `)
 )
 
-// logged counts the outcomes in the log of an invocation.
+// logged counts the outcomes in the log of an invocation: of a line that is
+// about several records, each of them.
 func logged(lines []string) tally {
 	outcomes := tally{}
 	for _, line := range lines {
@@ -50,7 +54,11 @@ func logged(lines []string) tally {
 			if strings.HasPrefix(m[1], "err") || o == middleware.OutcomeHandlerFailed && innerRefused.MatchString(line) {
 				continue
 			}
-			outcomes[o]++
+			n := 1
+			if many := notBegun.FindStringSubmatch(line); o == middleware.OutcomeNotBegun && many != nil {
+				n, _ = strconv.Atoi(many[1]) // it consists of digits
+			}
+			outcomes[o] += n
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
@@ -103,11 +104,17 @@ func TestFates(t *testing.T) {
 	t.Parallel()
 	const unclear, hidden = true, true
 	for name, c := range map[string]struct {
-		failed int // of 4
+		failed int // of 4; negative: a stream returns them
 		claims localtable.Claims
 		log    tally
 		want   fates
 	}{
+		"behind a failed one":   {-3, localtable.Claims{Acquired: 2}, tally{middleware.OutcomeHandlerFailed: 1, middleware.OutcomeNotBegun: 1, lock.OutcomeAlreadyCompleted: 1}, fates{ran: 1, skipped: 1, failed: 1, notBegun: 1, behind: 1, visible: true}},
+		"behind a held one":     {-4, localtable.Claims{Acquired: 1, Refused: 1}, tally{lock.OutcomeHeld: 1, middleware.OutcomeNotBegun: 2}, fates{ran: 1, held: 1, notBegun: 2, behind: 1, visible: true}},
+		"behind one, quiet":     {-4, localtable.Claims{Acquired: 1, Refused: 3}, tally{middleware.OutcomeHandlerFailed: 1}, fates{ran: 3, failed: 1, behind: 3, hidden: hidden}},
+		"behind one, no lines":  {-3, localtable.Claims{}, nil, fates{ran: 3, failed: 1, behind: 2, hidden: hidden, unclear: unclear}},
+		"behind one, lost":      {-2, localtable.Claims{Acquired: 4}, tally{lock.OutcomeLost: 1, middleware.OutcomeHandlerFailed: 1}, fates{ran: 3, failed: 1, behind: 1, unclear: unclear}},
+		"not begun":             {2, localtable.Claims{Acquired: 3}, tally{middleware.OutcomeHandlerFailed: 1, middleware.OutcomeNotBegun: 1}, fates{ran: 2, failed: 1, notBegun: 1}},
 		"all ran":               {0, localtable.Claims{Acquired: 4}, nil, fates{ran: 4}},
 		"ran with inner locks":  {0, localtable.Claims{Acquired: 8}, nil, fates{ran: 4}},
 		"another store":         {0, localtable.Claims{}, nil, fates{ran: 4, hidden: hidden}},
@@ -125,7 +132,11 @@ func TestFates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := &delivery{records: []*record{{event: &event{batch: &batch{}}}, {}, {}, {}}, failed: make([]*record, c.failed), result: locallambda.Result{Outcome: locallambda.Succeeded}}
+			source := eventsource.SQS
+			if c.failed < 0 {
+				source = eventsource.Kinesis
+			}
+			v := &delivery{records: []*record{{event: &event{batch: &batch{source: source}}}, {}, {}, {}}, failed: make([]*record, max(c.failed, -c.failed)), result: locallambda.Result{Outcome: locallambda.Succeeded}}
 			c.want.delivered = 4
 			if got := v.fatesOf(c.log, c.claims); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)

@@ -27,8 +27,10 @@ type report struct {
 	givenUp    int    // of them
 	claimed    bool   // a request for a lock reached the embedded table
 	events     []*event
-	open       map[*event]map[string]bool // by id, the records that no delivery has completed
-	letters    []string                   // a line for each record that was given up
+	// open are the records of which no delivery is known to have completed them, by
+	// id; true: one may have.
+	open    map[*event]map[string]bool
+	letters []string // a line for each record that was given up
 	picture
 }
 
@@ -37,7 +39,7 @@ func newReport(out io.Writer, events []*event, own bool) *report {
 	for _, e := range events {
 		r.open[e] = map[string]bool{}
 		for _, id := range e.ids() {
-			r.open[e][id] = true
+			r.open[e][id] = false
 		}
 	}
 	fmt.Fprintln(out, "    at  env   took  outcome                     event")
@@ -50,6 +52,7 @@ type row struct {
 	name      string
 	outcome   outcome
 	completed []*record
+	perhaps   []*record // may have been completed
 }
 
 func (r *report) add(w row) {
@@ -125,6 +128,11 @@ func (r *report) count(w row) {
 	r.counts[w.outcome.word]++
 	for _, rec := range w.completed {
 		delete(r.open[rec.event], rec.id)
+	}
+	for _, rec := range w.perhaps {
+		if _, open := r.open[rec.event][rec.id]; open {
+			r.open[rec.event][rec.id] = true
+		}
 	}
 }
 
@@ -209,8 +217,15 @@ func (e *event) missing(open map[string]bool) string {
 	if e.batch == nil {
 		return e.name
 	}
-	ids := slices.DeleteFunc(e.ids(), func(id string) bool { return !open[id] })
-	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(len(ids), len(e.batch.records)), oneLine(strings.Join(ids, " "), longestError))
+	upTo, note := "", ""
+	ids := slices.DeleteFunc(e.ids(), func(id string) bool {
+		maybe, isOpen := open[id]
+		if maybe {
+			upTo, note = "up to ", ", "+untold
+		}
+		return !isOpen
+	})
+	return fmt.Sprintf("%s (%s%s%s: %s)", e.name, upTo, e.batch.share(len(ids), len(e.batch.records)), note, oneLine(strings.Join(ids, " "), longestError))
 }
 
 // ids returns what tells the records of an event apart.
