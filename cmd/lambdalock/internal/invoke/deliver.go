@@ -12,6 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // maxInFlight is how many deliveries are under way at most, including those
@@ -79,6 +80,7 @@ type delivery struct {
 	remark           string    // shown in place of the answer
 	claims           localtable.Claims
 	fates            fates // of its records
+	stale            int   // so many of them were skipped as stale, by the log
 }
 
 // send delivers records as one batch. Its error says that the run ended first.
@@ -110,6 +112,9 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	}
 	if b != nil {
 		v.ignored = named(ignoredRecord, records, r.Log)
+	}
+	if b != nil || v.outcome.word == skipped { // else the line may be of an inner lock
+		v.stale = log[lock.OutcomeStale]
 	}
 	v.fates = v.fatesOf(log, claims)
 	v.fates.shared = d.Concurrency > 1

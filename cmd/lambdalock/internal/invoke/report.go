@@ -27,19 +27,29 @@ type report struct {
 	givenUp    int    // of them
 	claimed    bool   // a request for a lock reached the embedded table
 	events     []*event
-	// open are the records of which no delivery is known to have completed them, by
-	// id; true: one may have.
-	open    map[*event]map[string]bool
-	letters []string // a line for each record that was given up
+	standings  map[*event]map[string]*standing // of the records, by id
+	letters    []string                        // a line for each record that was given up
 	picture
 }
 
+// standing is what the deliveries of a record have made of it.
+type standing struct {
+	completed bool // by one of them
+	maybe     bool // that, but the log does not tell
+	stale     bool // skipped, because a later one was completed
+	givenUp   bool
+}
+
+// open reports whether a record should have been completed, and was not. A
+// stale one needs no delivery, unless it failed for good.
+func (s *standing) open() bool { return !s.completed && (s.givenUp || !s.stale) }
+
 func newReport(out io.Writer, events []*event, own bool) *report {
-	r := &report{begun: time.Now(), own: own, out: out, counts: map[string]int{}, events: events, open: map[*event]map[string]bool{}}
+	r := &report{begun: time.Now(), own: own, out: out, counts: map[string]int{}, events: events, standings: map[*event]map[string]*standing{}}
 	for _, e := range events {
-		r.open[e] = map[string]bool{}
+		r.standings[e] = map[string]*standing{}
 		for _, id := range e.ids() {
-			r.open[e][id] = false
+			r.standings[e][id] = &standing{}
 		}
 	}
 	fmt.Fprintln(out, "    at  env   took  outcome                     event")
@@ -92,6 +102,7 @@ func (r *report) giveUp(records []*record, fate string) {
 	defer r.mu.Unlock()
 	r.given(r.begun, time.Now(), records)
 	for _, rec := range records {
+		r.standing(rec).givenUp = true
 		name := rec.event.name
 		r.givenUp += rec.event.several
 		if rec.event.batch != nil {
@@ -126,15 +137,27 @@ func (r *report) idle(d time.Duration) {
 func (r *report) count(w row) {
 	r.deliveries++
 	r.counts[w.outcome.word]++
-	for _, rec := range w.completed {
-		delete(r.open[rec.event], rec.id)
-	}
 	for _, rec := range w.perhaps {
-		if _, open := r.open[rec.event][rec.id]; open {
-			r.open[rec.event][rec.id] = true
+		r.standing(rec).maybe = true
+	}
+	var first []*standing // not completed before
+	for _, rec := range w.completed {
+		if s := r.standing(rec); !s.completed {
+			first = append(first, s)
 		}
 	}
+	for _, s := range first {
+		if w.stale == 0 {
+			s.completed = true
+			continue
+		}
+		s.stale = true
+		s.maybe = s.maybe || w.outcome.word != skipped || w.stale < len(first)
+	}
 }
+
+// standing returns that of a record. The caller holds r.mu.
+func (r *report) standing(rec *record) *standing { return r.standings[rec.event][rec.id] }
 
 func (r *report) countRecords(w row) {
 	r.claimed = r.claimed || w.claims != localtable.Claims{}
@@ -205,26 +228,25 @@ const longestList = 20
 func (r *report) missing() []string {
 	var names []string
 	for _, e := range r.events {
-		if open := r.open[e]; len(open) > 0 {
-			names = append(names, e.missing(open))
+		open := slices.DeleteFunc(e.ids(), func(id string) bool { return !r.standings[e][id].open() })
+		if len(open) > 0 {
+			maybe := slices.ContainsFunc(open, func(id string) bool { return r.standings[e][id].maybe })
+			names = append(names, e.missing(open, maybe))
 		}
 	}
 	return names
 }
 
-// missing names an event, and those of its records that are not completed.
-func (e *event) missing(open map[string]bool) string {
+// missing names an event, and those of its records that are not completed, or
+// of which it is unknown whether they are.
+func (e *event) missing(ids []string, unknown bool) string {
 	if e.batch == nil {
 		return e.name
 	}
 	upTo, note := "", ""
-	ids := slices.DeleteFunc(e.ids(), func(id string) bool {
-		maybe, isOpen := open[id]
-		if maybe {
-			upTo, note = "up to ", ", "+untold
-		}
-		return !isOpen
-	})
+	if unknown {
+		upTo, note = "up to ", ", "+untold
+	}
 	return fmt.Sprintf("%s (%s%s%s: %s)", e.name, upTo, e.batch.share(len(ids), len(e.batch.records)), note, oneLine(strings.Join(ids, " "), longestError))
 }
 

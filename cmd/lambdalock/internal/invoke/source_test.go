@@ -627,6 +627,47 @@ func TestMovedAway(t *testing.T) {
 	}
 }
 
+// TestStaleIsNotCompleted: what was given up, and then skipped because a later
+// event was completed, was not completed by that.
+func TestStaleIsNotCompleted(t *testing.T) {
+	t.Parallel()
+	const moved = "{}\nINFO lambdalock: moved to the dead-letter queue records=[b]"
+	stale, skipped := "\nINFO lambdalock: stale key=k", "\nINFO lambdalock: already_completed key=k"
+	fifo := Command{Source: sourceFIFO, Copies: 2}
+	for name, c := range map[string]struct {
+		cmd       Command
+		e         *event
+		n         int // the delivery that is stale
+		otherwise string
+		answer    string
+		want      string
+	}{
+		"moved away":               {fifo, messages("b/g"), 1, moved, stale, "not completed: event.json (1 of 1 message: b)"},
+		"moved away, and a batch":  {fifo, messages("a/g", "b/g"), 1, moved, skipped + stale, "not completed: event.json (up to 1 of 2 messages, the function's log does not tell which: b)"},
+		"completed by another":     {fifo, messages("a/g", "b/g"), 1, moved, skipped + skipped, "given up, although another delivery completed it: event.json (message b), to the dead-letter queue by the function"},
+		"not given up":             {fifo, messages("a/g", "b/g"), 0, "", stale, "<nil>"},
+		"failed after the last":    {Command{Source: sourceS3, Attempts: 1, Copies: 2}, parsed(`{"Records":[{"eventSource":"aws:s3"}]}`), 0, "", stale, "not completed: event.json"},
+		"failed before the latest": {Command{Source: sourceS3, Attempts: 2}, parsed(`{"Records":[{"eventSource":"aws:s3"}]}`), 1, "", stale, "<nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{}
+			f.function = func(call call) (string, error) {
+				switch {
+				case call.n == c.n:
+					return c.answer, nil
+				case c.cmd.Source == sourceS3:
+					return "", errFunction
+				}
+				return c.otherwise, nil
+			}
+			if _, err := f.deliver(t, c.cmd, c.e); fmt.Sprint(err) != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
 // TestS3: Lambda makes two more attempts, after 1 and 2 minutes.
 func TestS3(t *testing.T) {
 	t.Parallel()
