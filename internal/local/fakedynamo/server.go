@@ -16,6 +16,7 @@ package fakedynamo
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -34,11 +35,18 @@ type Update struct {
 	Key     string // the value of the partition key
 	Applied bool   // false: it was refused
 	values  item
+	refuser item
 }
 
 // Value returns an expression attribute value, or "" if it is not a string.
-func (u Update) Value(placeholder string) string {
-	if s := u.values[placeholder].S; s != nil {
+func (u Update) Value(placeholder string) string { return u.values.text(placeholder) }
+
+// Refuser returns an attribute of the item that refused the request, or "" if
+// it is not a string, or the request did not ask for the item.
+func (u Update) Refuser(attribute string) string { return u.refuser.text(attribute) }
+
+func (it item) text(attribute string) string {
+	if s := it[attribute].S; s != nil {
 		return *s
 	}
 	return ""
@@ -80,7 +88,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	res, err := s.fault(in).apply(r.Context(), s, in)
 	if s.OnUpdate != nil && in.operation == "UpdateItem" {
-		s.OnUpdate(Update{in.partitionKey(), err == nil, in.ExpressionAttributeValues})
+		u := Update{Key: in.partitionKey(), Applied: err == nil, values: in.ExpressionAttributeValues}
+		if e := (*apiError)(nil); errors.As(err, &e) {
+			u.refuser = e.Item
+		}
+		s.OnUpdate(u)
 	}
 	answer(w, res, err)
 }

@@ -11,7 +11,7 @@ import (
 type Claims struct {
 	Acquired int  // locks that it got
 	Refused  int  // locks that it did not get
-	Waited   bool // it claimed one of them again, for the same event
+	Waited   bool // a claim met another holder, and asked again
 }
 
 // claims keeps the requests that claim a lock, by the request id of the
@@ -55,13 +55,17 @@ func (c *claims) take(id string) []fakedynamo.Update {
 // at the same time.
 func (t *Table) Claims(requestID, logStream string) Claims {
 	type lock struct{ name, event string }
-	acquired := map[lock]bool{}
+	type claim struct{ name, token string }
+	acquired, met := map[lock]bool{}, map[claim]bool{}
 	var sum Claims
 	for _, u := range append(t.claims.take(requestID), t.claims.take(logStream)...) {
 		l := lock{u.Key, u.Value(":event")}
-		before, again := acquired[l]
-		acquired[l] = before || u.Applied
-		sum.Waited = sum.Waited || again
+		acquired[l] = acquired[l] || u.Applied
+		// Another record of the event makes a claim of its own, and a claim whose clock
+		// is behind asks again at once.
+		c := claim{u.Key, u.Value(":token")}
+		sum.Waited = sum.Waited || met[c]
+		met[c] = met[c] || !u.Applied && u.Refuser("heldUntil") >= u.Value(":now")
 	}
 	for _, got := range acquired {
 		if got {

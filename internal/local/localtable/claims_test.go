@@ -18,23 +18,36 @@ func TestClaims(t *testing.T) {
 	t.Cleanup(table.Close)
 	store := dynamostore.New(table.Client, "locks")
 	now := time.Now()
-	claim := func(name, holder string, event ...string) {
+	ask := func(c driver.Claim) {
 		t.Helper()
-		_, _, err := store.Acquire(t.Context(), &driver.Claim{
-			Name: name, Event: strings.Join(event, ""), Token: rand.Text(), Holder: holder, Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour),
-		})
-		if err != nil {
+		c.Now, c.Until, c.DeleteAfter = now, now.Add(time.Minute), now.Add(time.Hour)
+		if _, _, err := store.Acquire(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
 	}
+	claim := func(name, holder string, event ...string) {
+		t.Helper()
+		ask(driver.Claim{Name: name, Event: strings.Join(event, ""), Token: rand.Text(), Holder: holder, Stamp: now})
+	}
 	claim("a", "f request 1 log s1")
-	claim("a", "f request 2 log s2")
-	claim("a", "f request 2 log s2")
+	for range 2 {
+		ask(driver.Claim{Name: "a", Token: "waits", Holder: "f request 2 log s2", Stamp: now})
+	}
 	claim("b", "f request 2 log s2")
 	claim("c", "f request unknown log s3")
 	claim("d", "somebody else")
 	claim("e", "f request 5 log s5", "first")
 	claim("e", "f request 5 log s5", "second") // as a batch does with two events of one name
+	for range 3 {
+		claim("e", "f request 6 log s6", "first") // and with several records of one event
+	}
+	ask(driver.Claim{Name: "g", Token: "ahead", Stamp: now.Add(time.Hour)})
+	if _, _, err := store.Settle(t.Context(), &driver.Settlement{Name: "g", Token: "ahead", Stamp: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, stamp := range []time.Duration{0, 2 * time.Hour} { // the clock is behind that of the last owner
+		ask(driver.Claim{Name: "g", Token: "behind", Holder: "f request 7 log s7", Stamp: now.Add(stamp)})
+	}
 	for _, c := range []struct {
 		name, id, stream string
 		want             Claims
@@ -45,6 +58,8 @@ func TestClaims(t *testing.T) {
 		{"known by its log stream", "3", "s3", Claims{Acquired: 1}},
 		{"without claims", "4", "s4", Claims{}},
 		{"two events of one name", "5", "s5", Claims{Acquired: 1, Refused: 1}},
+		{"records of one event", "6", "s6", Claims{Refused: 1}},
+		{"refused by nobody", "7", "s7", Claims{Acquired: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := table.Claims(c.id, c.stream); got != c.want {
