@@ -118,7 +118,7 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	}
 	v.fates = v.fatesOf(log, claims)
 	v.fates.shared = d.Concurrency > 1
-	if f := v.fates; f.behind > 0 && !f.hidden && !f.unclear {
+	if f := v.fates; r.Outcome == locallambda.Succeeded && f.behind > 0 && !f.hidden && !f.unclear {
 		v.failedIn(true, log)
 	}
 	return v
@@ -195,8 +195,11 @@ func (v *delivery) completed() []*record {
 // perhaps returns the records that the source delivers again although they may
 // have been completed: in a stream, those behind the first one that was not.
 func (v *delivery) perhaps() []*record {
-	if v.fates.behind == 0 {
+	switch {
+	case v.fates.behind == 0:
 		return nil
+	case v.result.Outcome != locallambda.Succeeded:
+		return v.failed
 	}
 	return v.failed[1:]
 }

@@ -16,9 +16,9 @@ import (
 type fates struct {
 	delivered, ran, skipped, ignored, held, failed, notBegun int
 
-	// behind are those that ran or were skipped, and yet come again, because they
-	// are behind one of a stream that was held or failed. Only that they have no
-	// line of another outcome tells them.
+	// behind are those that ran or were skipped, and yet come again: because they
+	// are behind one of a stream that was held or failed, or because the batch
+	// failed as a whole. Which they are, the log does not tell.
 	behind int
 
 	hidden  bool // the log may hide why records did not run
@@ -49,7 +49,8 @@ func (f *fates) add(other fates) {
 //
 // From a stream, all that follow the first record in the answer come again.
 // Those of them that were held, failed or not begun have a line for that, and
-// the rest belong to the others.
+// the rest belong to the others. From a batch that failed as a whole, those
+// that were skipped do.
 func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	f, back := fates{delivered: len(v.records)}, len(v.failed)
 	if e := v.records[0].event; e.batch == nil && e.several == 0 {
@@ -69,12 +70,16 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	f.notBegun = min(log[middleware.OutcomeNotBegun], back)
 	f.held = min(log[lock.OutcomeHeld], max(0, back-f.notBegun-errors))
 	f.failed = back - f.notBegun - f.held
-	if b := v.records[0].event.batch; b != nil && b.stream() && !whole && back > 0 {
+	switch b := v.records[0].event.batch; {
+	case b == nil || back == 0:
+	case whole:
+		f.behind = max(0, min(f.failed, skips, back-1))
+	case b.stream():
 		f.behind = max(0, min(f.failed-errors+late, back-1))
-		f.failed -= f.behind
-		done += f.behind
 		f.unclear = f.behind > 0 && (late > 0 || errors+f.held+f.notBegun == 0)
 	}
+	f.failed -= f.behind
+	done += f.behind
 	f.skipped = min(skips+log[lock.OutcomeHeld]-f.held, done) // OnHeld(Skip) skips what is held, too
 	f.ignored = min(log[middleware.OutcomeIgnored], done-f.skipped)
 	f.ran = done - f.skipped - f.ignored

@@ -582,6 +582,22 @@ func TestBehindAFailedRecord(t *testing.T) {
 	}
 }
 
+// TestSkippedInAFailedBatch: a batch that failed as a whole has a line for each
+// record that was completed before.
+func TestSkippedInAFailedBatch(t *testing.T) {
+	t.Parallel()
+	f := &fake{function: func(c call) (string, error) {
+		return "\n" + strings.Repeat("INFO lambdalock: already_completed key=a\n", c.n), errFunction
+	}}
+	r, err := f.deliver(t, Command{Source: sourceSQS, Attempts: 2}, messages("a", "b"))
+	if err == nil || err.Error() != "not completed: event.json (up to 2 of 2 messages, the function's log does not tell which: a b)" {
+		t.Error(err)
+	}
+	if r.fates.skipped != 1 || r.fates.failed != 3 || r.counts[failed] != 2 {
+		t.Errorf("%+v, %v", r.fates, r.counts)
+	}
+}
+
 // TestPoisonIsNotCopied: what was given up does not come again.
 func TestPoisonIsNotCopied(t *testing.T) {
 	t.Parallel()
