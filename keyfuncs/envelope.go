@@ -25,6 +25,9 @@ func envelope[E any](ctx context.Context, carrier *eventkind.Kind, field string,
 	if err != nil {
 		return lock.Key{}, err
 	}
+	if _, ok := any(event).(events.S3Event); ok {
+		ctx = eventkind.WithJSON(ctx)
+	}
 	k, err := faithful(ctx, text, event, inner, func(text []byte) (E, error) { return decode[E](carrier, field, text) })
 	k.Event = cmp.Or(k.Event, id)
 	if _, ok := any(event).(events.SNSEventRecord); ok {

@@ -96,7 +96,7 @@ func ExampleSNSBody_queue() {
 	key := keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))
 	body := `{"Type": "Notification", "MessageId": "95df01b4", "Message": "{\"Event\": \"s3:TestEvent\"}"}`
 	show(key(context.Background(), events.SQSMessage{MessageId: "059f36b4", Body: body}))
-	// Output: name "", event "95df01b4", order "", error the S3 event has no records: it is an s3:TestEvent or an event of another source, which look the same once decoded: lambdalock: nothing to work on
+	// Output: name "", event "95df01b4", order "", error the S3 event has no records: it is the s3:TestEvent, which S3 sends when a notification is set up: lambdalock: nothing to work on
 }
 
 func ExampleEventBridgeEvent() {

@@ -28,7 +28,11 @@ func Single[E ~struct {
 			Records []R `json:"Records"`
 		}(e).Records
 		if _, s3 := any(records).([]events.S3EventRecord); s3 && len(records) == 0 {
-			return lock.Key{}, fmt.Errorf("the S3 event has no records: it is an s3:TestEvent or an event of another source, which look the same once decoded: %w", ErrIgnore)
+			what := "an s3:TestEvent or an event of another source, which look the same once decoded"
+			if eventkind.HasJSON(ctx) {
+				what = "the s3:TestEvent, which S3 sends when a notification is set up"
+			}
+			return lock.Key{}, fmt.Errorf("the S3 event has no records: it is %s: %w", what, ErrIgnore)
 		}
 		return only(ctx, "Records", records, key, instead(*new(R)))
 	}

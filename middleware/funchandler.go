@@ -53,56 +53,52 @@ func payload(sig signature, args []reflect.Value) any {
 
 // ofArguments returns key for the arguments of a handler.
 func ofArguments[E any](key keySource[E], sig signature) keySource[[]reflect.Value] {
+	fromJSON := ofPayload(key)
 	return func(ctx context.Context, args []reflect.Value) (keySet, error) {
-		event, err := eventOf[E](sig, args)
+		event, decoded := eventOf[E](sig, args)
+		if decoded {
+			return key(ctx, event)
+		}
+		payload, err := jsonOf(args[len(args)-1].Interface())
 		if err != nil {
 			return keySet{}, err
 		}
-		return key(ctx, event)
+		return fromJSON(ctx, payload)
 	}
 }
 
-// eventOf returns the event among the arguments of the handler.
-func eventOf[E any](sig signature, args []reflect.Value) (E, error) {
-	var event E
+// eventOf returns the key function's event if it is among the arguments of the
+// handler. A handler that takes any JSON may get it from a test or another
+// wrapper; from the runtime it gets other types.
+func eventOf[E any](sig signature, args []reflect.Value) (event E, decoded bool) {
 	if !sig.takesEvent {
-		return event, nil
+		return event, true
 	}
-	v := args[len(args)-1].Interface()
-	switch {
-	case sig.forKeyAlone:
-		return eventFrom[E](v)
-	case !sig.byPointer:
-		event, _ = v.(E) // a nil interface stays nil
-	default:
-		if p := v.(*E); p != nil {
-			event = *p
-		}
-	}
-	return event, nil
-}
-
-// eventFrom returns the key function's event for a handler that takes any JSON.
-// The runtime gives such a handler a json.RawMessage, the bytes of a base64
-// string, or what [json.Unmarshal] makes of an any; a test or another wrapper
-// may give it the event itself.
-func eventFrom[E any](v any) (event E, err error) {
-	switch v := v.(type) {
-	case E:
-		return v, nil
+	switch v := args[len(args)-1].Interface().(type) {
 	case *E:
 		if v != nil {
 			event = *v
 		}
-		return event, nil
+		return event, true
+	case E:
+		return v, true
+	}
+	return event, !sig.forKeyAlone // a nil interface stays nil
+}
+
+// jsonOf returns the JSON of what the runtime gives to a handler that takes any
+// JSON: a json.RawMessage, the bytes of a base64 string, or what
+// [json.Unmarshal] makes of an any.
+func jsonOf(v any) ([]byte, error) {
+	switch v := v.(type) {
 	case json.RawMessage:
-		return decodeEvent[E](v)
+		return v, nil
 	case []byte:
-		return decodeEvent[E](v)
+		return v, nil
 	}
 	payload, err := json.Marshal(v)
 	if err != nil {
-		return event, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", v), Err: err}
+		return nil, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", v), Err: err}
 	}
-	return decodeEvent[E](payload)
+	return payload, nil
 }

@@ -76,6 +76,63 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 	}
 }
 
+// TestS3TestEventIsNamed shows that the log line of an s3:TestEvent leaves open
+// what it is only where the handler takes a decoded events.S3Event, which an
+// event of another source looks like.
+func TestS3TestEventIsNamed(t *testing.T) {
+	t.Parallel()
+	event := testdata(t, "s3-test.json")
+	fromTopic := string(expect.Value(json.Marshal(events.SNSEntity{MessageID: "n1", Message: event}))(t))
+	toRecord := func(context.Context, events.SNSEventRecord) error { return nil }
+	for name, c := range map[string]struct {
+		deliver func(context.Context, *fixture) error
+		open    bool
+	}{
+		"decoded": {func(ctx context.Context, f *fixture) error {
+			return middleware.WithLock(keyfuncs.S3Object, func(context.Context, events.S3Event) error { return nil }, f.options()...)(ctx, events.S3Event{})
+		}, true},
+		"decoded, to a handler of any": {func(_ context.Context, f *fixture) error {
+			return middleware.WithLock(keyfuncs.S3Object, func(any) error { return nil }, f.options()...)(events.S3Event{})
+		}, true},
+		"JSON": {func(_ context.Context, f *fixture) error {
+			return middleware.WithLock(keyfuncs.S3Object, func(any) error { return nil }, f.options()...)(json.RawMessage(event))
+		}, false},
+		"bytes": {func(ctx context.Context, f *fixture) error {
+			_, err := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), f.options()...).Invoke(ctx, []byte(event))
+			return err
+		}, false},
+		"records": {func(ctx context.Context, f *fixture) error {
+			var e middleware.S3Records
+			err := json.Unmarshal([]byte(event), &e)
+			return errors.Join(err, middleware.EachS3Record(keyfuncs.S3Record, func(context.Context, events.S3EventRecord) error { return nil }, f.options()...)(ctx, e))
+		}, false},
+		"queue": {func(ctx context.Context, f *fixture) error {
+			_, err := middleware.EachSQSBody(keyfuncs.S3Object, func(context.Context, events.S3Event) error { return nil }, f.options()...)(ctx, queueBatch(event))
+			return err
+		}, false},
+		"topic": {func(ctx context.Context, f *fixture) error {
+			return middleware.EachSNSRecord(keyfuncs.SNSBody(keyfuncs.S3Object), toRecord, f.options()...)(ctx, events.SNSEvent{Records: []events.SNSEventRecord{{SNS: events.SNSEntity{MessageID: "n1", Message: event}}}})
+		}, false},
+		"topic and queue": {func(ctx context.Context, f *fixture) error {
+			_, err := middleware.EachSQSBody(keyfuncs.SNSBody(keyfuncs.S3Object), toRecord, f.options()...)(ctx, queueBatch(fromTopic))
+			return err
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			expect.OK(t, c.deliver(t.Context(), f))
+			ignored := f.of(middleware.OutcomeIgnored)
+			if len(ignored) != 1 || !errors.Is(ignored[0].Err, keyfuncs.ErrIgnore) || !strings.Contains(ignored[0].Err.Error(), "s3:TestEvent") {
+				t.Fatalf("observed %v, want an s3:TestEvent that is ignored", ignored)
+			}
+			if line := ignored[0].Err.Error(); strings.Contains(line, "another source") != c.open {
+				t.Errorf("%q; says that it may come from another source: want %v", line, c.open)
+			}
+		})
+	}
+}
+
 // testdata returns a real event.
 func testdata(t *testing.T, name string) string {
 	t.Helper()
