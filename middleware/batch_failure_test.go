@@ -239,7 +239,14 @@ func TestBatchWrongUse(t *testing.T) {
 		"nil key":        {func() { middleware.EachSQSMessage(keyfuncs.Func[events.SQSMessage](nil), handler) }, "the key function is nil"},
 		"nil key of any": {func() { middleware.EachSQSMessage(keyfuncs.Func[any](nil), handler) }, "the key function is nil"},
 		"nil handler":    {func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) }, "the handler is nil"},
-		"Respond":        {wrap(middleware.OnHeld(middleware.Respond(1))), "OnHeld(Respond) needs"},
+		"Respond":        {wrap(middleware.OnHeld(middleware.Respond(1))), "has none: choose Fail or Wait"},
+		"Respond, whole": {func() {
+			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, newFixture().options(middleware.OnHeld(middleware.Respond(1)))...)
+		}, "has none: choose Fail or Wait"},
+		"Respond, OnlyLatest": {wrap(middleware.OnlyLatest(), middleware.OnHeld(middleware.Respond(1))), "leave OnHeld out"},
+		"Respond, Latest": {func() {
+			middleware.Latest(byOrder, func(context.Context, order) error { return nil }, newFixture().options(middleware.OnHeld(middleware.Respond(1)))...)
+		}, "leave OnHeld out"},
 		"Replay":         {wrap(middleware.OnCompleted(middleware.Replay)), "OnCompleted(Replay) needs"},
 		"negative lease": {wrap(fixedLease(-time.Second)), "Lease is negative"},
 		"none at a time": {func() { middleware.Concurrency(0) }, "use at least 1"},

@@ -56,7 +56,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	opens := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
-	s.checkPolicies(signatureOf(reflect.TypeOf(handler), reflect.TypeFor[D]()))
+	s.checkPolicies(signatureOf(reflect.TypeOf(handler), reflect.TypeFor[D]()), false)
 	open, w := opens(&s.config), newWrapper(&s.config)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
 		ctx, done := w.measure(withRecord(ctx, &e))

@@ -34,8 +34,8 @@ func Latest[E any](key keyfuncs.Func[E], handler func(context.Context, E) error,
 	event := reflect.TypeFor[E]()
 	s := newSettings(event, opts)
 	s.refuseEach()
-	s.checkPolicies(signatureOf(reflect.TypeOf(handler), event))
 	s.checkLatest()
+	s.checkPolicies(signatureOf(reflect.TypeOf(handler), event), false)
 	w := newWrapper(&s.config)
 	keyOf := ofOneRecord(oneKey(key))
 	return func(ctx context.Context, e E) error {

@@ -97,14 +97,18 @@ func (p Policy) policy() policy {
 }
 
 // checkPolicies panics if a policy does not fit the handler, so that the
-// mistake is found before an event needs the policy.
-func (c *config) checkPolicies(sig signature) {
+// mistake is found before an event needs the policy. With kept, OnHeld(Skip)
+// would lose an event.
+func (c *config) checkPolicies(sig signature, kept bool) {
 	held, completed := c.held.action, c.completed.action
 	if sig.t.NumOut() == 0 && (held == fail || completed == fail) {
 		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or for a schedule choose OnHeld(Skip)", sig.t)
 	}
 	if held == respond {
-		checkRespond(sig, c.held.response)
+		checkRespond(sig, c.held.response, kept)
+	}
+	if held == skip && kept {
+		refuse(lossy)
 	}
 	if completed == replay {
 		checkReplay(sig)
@@ -114,18 +118,10 @@ func (c *config) checkPolicies(sig signature) {
 }
 
 // lossy is why a record is not skipped because its lock is held.
-const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest if the handler acts on current state"
+const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest (Latest for a whole event) if the handler acts on current state"
 
-// refuseLossy panics if an event would be skipped that its source keeps until
-// it is acknowledged, as far as its type shows. See isKept.
-func (c *config) refuseLossy(event reflect.Type) {
-	if c.held.action == skip && eventkind.IsKept(event) {
-		refuse(lossy)
-	}
-}
-
-// isKept reports whether an event shows, by itself or by where it is handled,
-// that its source keeps it until it is acknowledged.
+// isKept reports whether an event shows what its type may not, by itself or by
+// where it is handled: that its source keeps it until it is acknowledged.
 func isKept(ctx context.Context, payload any) bool {
 	if invocation.RecordClaimOf(ctx) != nil { // within the wrapper of a batch
 		return true
@@ -138,10 +134,17 @@ func isKept(ctx context.Context, payload any) bool {
 	return kind != nil && kind.IsKept()
 }
 
-func checkRespond(sig signature, response any) {
+func checkRespond(sig signature, response any, kept bool) {
+	choices := "Fail, Skip or Wait"
+	switch {
+	case kept:
+		choices = "Fail or Wait"
+	case !sig.returnsError:
+		choices = "Skip"
+	}
 	switch {
 	case sig.result == nil:
-		refuse("OnHeld(Respond) needs a handler with a result, but %s has none: choose Fail, Skip or Wait", sig.t)
+		refuse("OnHeld(Respond) needs a handler with a result, but %s has none: choose %s", sig.t, choices)
 	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
 		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
 	}

@@ -82,15 +82,12 @@ func funcOf[E any, K keyfuncs.For[E]](key K) keyfuncs.Func[E] {
 func batchOf[R any](opens openerOf[R], sig signature, opts []Option) *batch[R] {
 	s := newSettings(reflect.TypeFor[R](), opts)
 	s.each.concurrency = cmp.Or(s.each.concurrency, DefaultConcurrency)
-	s.checkPolicies(sig)
-	if s.held.action == skip {
-		refuse(lossy)
-	}
-	if s.each.partialAnswers && reflect.TypeFor[R]() != reflect.TypeFor[events.KafkaRecord]() {
-		refuse("PartialAnswers is for EachKafkaRecord: the wrappers for SQS, Kinesis and DynamoDB always return the records that failed, and other sources take no such answer: leave it out")
-	}
 	if s.each.onlyLatest {
 		s.checkLatest()
+	}
+	s.checkPolicies(sig, true)
+	if s.each.partialAnswers && reflect.TypeFor[R]() != reflect.TypeFor[events.KafkaRecord]() {
+		refuse("PartialAnswers is for EachKafkaRecord: the wrappers for SQS, Kinesis and DynamoDB always return the records that failed, and other sources take no such answer: leave it out")
 	}
 	around, onFailed := aroundOf[R](s.each.around), onFailedOf[R](s.each.onFailed)
 	return &batch[R]{wrapper: newWrapper(&s.config), each: s.each, open: opens(&s.config), around: around, onFailed: onFailed}

@@ -69,7 +69,7 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		"defined as": func() { middleware.WithLock(keyfuncs.Static("job"), handles[*ownKafkaEvent], opts...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "OnlyLatest")
+			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "OnlyLatest (Latest for a whole event)")
 		})
 	}
 	for name, use := range map[string]func(){

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 )
 
@@ -58,7 +59,9 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	case lambda.Handler:
 		s.checkRawHandler(h, declared)
 		refuseStreamed(s.held.response)
-		s.refuseLossy(event)
+		if s.held.action == skip && eventkind.IsKept(event) {
+			refuse(lossy)
+		}
 		s.checkRawInterrupted()
 		s.use(httpOf(event, rawType))
 		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
@@ -69,8 +72,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		refuse(nilHandler)
 	}
 	s.checkStreams(sig)
-	s.checkPolicies(sig)
-	s.refuseLossy(sig.event(event))
+	s.checkPolicies(sig, eventkind.IsKept(sig.event(event)))
 	s.use(httpOf(sig.event(event), sig.result))
 	call := wrapFunc(newWrapper(&s.config), ofArguments(key, sig), f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface()

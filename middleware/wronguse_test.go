@@ -63,8 +63,11 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnHeld(nil))...) }, "OnHeld"},
 		"OnCompleted(nil)":    {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnCompleted(nil))...) }, "OnCompleted"},
 		"Respond, other type": {func() { middleware.WithLock(byOrder, text, opts(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
-		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
-		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnCompleted(middleware.Replay))...) }, "Replay"},
+		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnHeld(middleware.Respond(42)))...) }, "has none: choose Fail, Skip or Wait"},
+		"Respond, no error": {func() {
+			middleware.WithLock(byOrder, func(order) {}, opts(middleware.OnHeld(middleware.Respond(42)))...)
+		}, "has none: choose Skip"},
+		"Replay, no result": {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnCompleted(middleware.Replay))...) }, "Replay"},
 		"Respond with a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
