@@ -50,10 +50,15 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 		return event, &lock.NoKeyError{Field: field, Reason: eventkind.PointerRefusal}
 	}
 	target := any(&event)
-	if record, ok := target.(*events.SNSEventRecord); ok {
+	record, fromTopic := target.(*events.SNSEventRecord)
+	if fromTopic {
 		target = &record.SNS // a topic puts only this part of a record into a message
 	}
-	if err := parse(text, target); err != nil {
+	err = parse(text, target)
+	switch {
+	case fromTopic && (err != nil || record.SNS.Message == "" && record.SNS.MessageID == ""):
+		return event, &lock.NoKeyError{Field: field, Reason: carrier.NoSNSMessage(), Err: err}
+	case err != nil:
 		return event, &lock.NoKeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
 	if reason := unopened[E](text); reason != "" {

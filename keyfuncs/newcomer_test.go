@@ -50,6 +50,18 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{}) // what a message of a queue decodes as
 			return err
 		},
+		"no key: body is not an SNS message: raw message delivery is on, or no topic sends here: leave SNSBody out, or in place of SNSRecord use SQSMessage": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
+			return err
+		},
+		"no key: body is not an SNS message: raw message delivery": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.SNSRecord)(ctx, events.SQSMessage{Body: "hello"})
+			return err
+		},
+		"no key: kinesis.data is not an SNS message: raw message delivery is on, or no topic sends here: leave SNSBody out, or in place of SNSRecord use KinesisRecord": func(ctx context.Context) error {
+			_, err := keyfuncs.KinesisBody(keyfuncs.SNSRecord)(ctx, events.KinesisEventRecord{Kinesis: events.KinesisRecord{Data: []byte("[]")}})
+			return err
+		},
 		"source is missing: this is an event of another source": func(ctx context.Context) error {
 			_, err := keyfuncs.EventBridgeDetail(byID)(ctx, events.EventBridgeEvent{}) // what an S3 notification decodes as
 			return err

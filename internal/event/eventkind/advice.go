@@ -69,6 +69,12 @@ func NoS3Records(doc []byte, carrier *Kind) string {
 	}
 }
 
+// NoSNSMessage returns what to do if a message of k, the carrier, should hold
+// what a topic puts there and does not. What it does hold is unknown.
+func (k *Kind) NoSNSMessage() string {
+	return "is not an SNS message: raw message delivery is on, or no topic sends here: leave SNSBody out, or in place of SNSRecord use " + k.key
+}
+
 // Refusal returns why an event of this kind is refused, and what to use
 // instead.
 func (k *Kind) Refusal(carrier *Kind) string {
