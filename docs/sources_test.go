@@ -148,7 +148,7 @@ var (
 		}
 		fragments = append(fragments, "package fragments\n"+imports+code)
 	}
-	if len(expressions) < 70 || len(fragments) != 6 {
+	if len(expressions) < 70 || len(fragments) != 7 {
 		t.Errorf("found %d expressions and %d blocks", len(expressions), len(fragments)-1)
 	}
 	compile(t, fragments)

@@ -26,7 +26,7 @@ func envelope[E any](ctx context.Context, carrier *eventkind.Kind, field string,
 		return lock.Key{}, err
 	}
 	if _, ok := any(event).(events.S3Event); ok {
-		ctx = eventkind.WithJSON(ctx)
+		ctx = eventkind.WithJSON(ctx, true)
 	}
 	k, err := faithful(ctx, text, event, inner, func(text []byte) (E, error) { return decode[E](carrier, field, text) })
 	k.Event = cmp.Or(k.Event, id)

@@ -27,14 +27,19 @@ func Single[E ~struct {
 		records := struct {
 			Records []R `json:"Records"`
 		}(e).Records
-		if _, s3 := any(records).([]events.S3EventRecord); s3 && len(records) == 0 {
-			what := "an s3:TestEvent or an event of another source, which look the same once decoded"
-			if eventkind.HasJSON(ctx) {
-				what = "the s3:TestEvent, which S3 sends when a notification is set up"
+		otherwise := instead(*new(R))
+		if _, s3 := any(records).([]events.S3EventRecord); s3 && len(records) != 1 {
+			seen, carried := eventkind.HasJSON(ctx)
+			switch {
+			case len(records) == 0 && seen:
+				return lock.Key{}, fmt.Errorf("the S3 event has no records: it is the s3:TestEvent, which S3 sends when a notification is set up: %w", ErrIgnore)
+			case len(records) == 0:
+				return lock.Key{}, fmt.Errorf("the S3 event has no records: it is an s3:TestEvent or an event of another source, which look the same once decoded: %w", ErrIgnore)
+			case carried:
+				otherwise = "lock the message, and in its handler each record, as in docs/SOURCES.md#s3-records-in-a-message"
 			}
-			return lock.Key{}, fmt.Errorf("the S3 event has no records: it is %s: %w", what, ErrIgnore)
 		}
-		return only(ctx, "Records", records, key, instead(*new(R)))
+		return only(ctx, "Records", records, key, otherwise)
 	}
 }
 

@@ -70,7 +70,7 @@ func ofPayload[E any](key keySource[E]) keySource[[]byte] {
 		if err != nil {
 			return keySet{}, err
 		}
-		return key(eventkind.WithJSON(ctx), event)
+		return key(eventkind.WithJSON(ctx, false), event)
 	}
 }
 

@@ -158,7 +158,7 @@ func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler RecordHan
 			return e.refused
 		}
 		if len(e.Records) == 0 {
-			_, ignored := keyfuncs.S3Object(eventkind.WithJSON(ctx), e.S3Event)
+			_, ignored := keyfuncs.S3Object(eventkind.WithJSON(ctx, false), e.S3Event)
 			b.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Err: ignored})
 			return nil
 		}

@@ -133,6 +133,57 @@ func TestS3TestEventIsNamed(t *testing.T) {
 	}
 }
 
+// TestS3RecordsInAMessage shows that the key of a message whose notification
+// holds two records is refused with the way that handles both, and that this
+// way does: after a failure, only the record that failed runs again.
+func TestS3RecordsInAMessage(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f, ran := newFixture(), []string{}
+		two := string(expect.Value(json.Marshal(events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b")}}))(t))
+		fromTopic := string(expect.Value(json.Marshal(events.SNSEntity{MessageID: "n1", Message: two}))(t))
+		for name, refused := range map[string]func() error{
+			"queue": func() error {
+				_, err := middleware.EachSQSBody(keyfuncs.S3Object, func(context.Context, events.S3Event) error { return nil }, f.options()...)(ctx, queueBatch(two))
+				return err
+			},
+			"topic and queue": func() error {
+				_, err := middleware.EachSQSBody(keyfuncs.SNSBody(keyfuncs.S3Object), func(context.Context, events.SNSEventRecord) error { return nil }, f.options()...)(ctx, queueBatch(fromTopic))
+				return err
+			},
+		} {
+			if err := refused(); err == nil || !strings.Contains(err.Error(), "holds 2 records") || !strings.Contains(err.Error(), "docs/SOURCES.md#s3-records-in-a-message") || strings.Contains(err.Error(), "EachS3Record") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		fails := true
+		each := middleware.EachS3Record(keyfuncs.S3Record, func(_ context.Context, r events.S3EventRecord) error {
+			ran = append(ran, r.S3.Object.Key)
+			if fails && r.S3.Object.Key == "b" {
+				return errors.New("fails")
+			}
+			return nil
+		}, f.options(middleware.Concurrency(1))...)
+		inQueue := middleware.EachSQSBody(middleware.RecordKey[middleware.S3Records](keyfuncs.SQSMessage), each, f.options()...)
+		inBoth := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+			var fromTopic events.SNSEntity
+			var e middleware.S3Records
+			if err := errors.Join(json.Unmarshal([]byte(m.Body), &fromTopic), json.Unmarshal([]byte(fromTopic.Message), &e)); err != nil {
+				return err
+			}
+			return each(ctx, e)
+		}, f.options()...)
+		if _, err := inQueue(ctx, queueBatch(two)); err == nil {
+			t.Error("the message of the record that failed is acknowledged")
+		}
+		fails = false
+		r, err := inBoth(ctx, queueBatch(fromTopic))
+		wantReturned(t, r, err)
+		if !slices.Equal(ran, []string{"a", "b", "b"}) {
+			t.Errorf("handled %q", ran)
+		}
+	})
+}
+
 // testdata returns a real event.
 func testdata(t *testing.T, name string) string {
 	t.Helper()
