@@ -9,6 +9,7 @@ package jmespath
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
@@ -43,11 +44,15 @@ func Path(path string) keyfuncs.Func[json.RawMessage] {
 			return lock.Key{}, &lock.NoKeyError{Field: path, Reason: "cannot be evaluated", Err: err}
 		}
 		if reason := incomplete(found); reason != "" {
-			return lock.Key{}, &lock.NoKeyError{Field: path, Reason: reason, Missing: found == nil}
+			return lock.Key{}, &lock.NoKeyError{Field: path, Reason: reason, Err: errUnfilled, Missing: found == nil}
 		}
 		return lock.Key{Name: string(canonical.Text(found))}, nil
 	}
 }
+
+// errUnfilled is what to do about a value that is not there. It is not part of
+// a Reason, which a client sees over HTTP.
+var errUnfilled = errors.New("let the sender fill in the field that the path names, or correct the path; if the event comes from another source, `lambdalock explain` names the key function")
 
 // incomplete returns why a value cannot be a name, or "" if it can. A null
 // inside is as bad as no value at all: events that differ only in the missing

@@ -67,14 +67,14 @@ func TestKey(t *testing.T) {
 func TestKeyFindsNothing(t *testing.T) { // F26
 	t.Parallel()
 	for _, c := range []struct{ path, payload, within string }{
-		{"a", `{}`, "is missing"},
+		{"a", `{}`, "a is missing or empty: let the sender fill in the field that the path names, or correct the path; if the event comes from another source, `lambdalock explain` names the key function"},
 		{"a", `{"a":null}`, "is missing"},
 		{"a", `{"a":""}`, "is missing"},
 		{"a", `{"a":[]}`, "is missing"},
 		{"a", `{"a":{}}`, "is missing"},
 		{"a.b[0]", `{"a":"b"}`, "is missing"},
 		{"a[?b == `1`]", `{"a":[{"b":2}]}`, "is missing"},
-		{"[a, b]", `{"a":1}`, "missing in part"},
+		{"[a, b]", `{"a":1}`, "would share a lock: let the sender fill in the field"},
 		{"[a, b]", `{}`, "missing in part"},
 		{"{x: a, y: b}", `{"a":1,"b":null}`, "missing in part"},
 		{"a", `{"a":[1,null]}`, "missing in part"},
