@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -28,11 +29,11 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 	}
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		if v := reflect.ValueOf(event); !v.IsValid() || v.IsZero() {
-			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]())}
+			return lock.Key{}, noField[E](ctx, inner)
 		}
 		payload, err := json.Marshal(event)
 		if err != nil {
-			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
+			return lock.Key{}, &lock.NoKeyError{Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
 		}
 		k, err := inner(ctx, payload)
 		if err != nil || !bytes.Contains(payload, []byte(lost)) && !bytes.Contains(payload, []byte(lostBytes)) {
@@ -40,11 +41,25 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		}
 		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
 		if err != nil || other != k {
-			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
 		}
 		return k, nil
 	}
 }
+
+// noField returns the error for the zero E. It names the path that inner looks
+// for, which only inner knows.
+func noField[E any](ctx context.Context, inner keyfuncs.Func[json.RawMessage]) error {
+	e := &lock.NoKeyError{Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]()), Err: errZero}
+	var missing *lock.NoKeyError
+	if _, err := inner(ctx, json.RawMessage("null")); errors.As(err, &missing) && missing != nil && missing.Field != "" {
+		e.Field, e.Reason = missing.Field, fmt.Sprintf("is missing, like every other field of a %s", reflect.TypeFor[E]())
+	}
+	return e
+}
+
+// errZero is errUnfilled for an event that was decoded.
+var errZero = errors.New("let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names the key function")
 
 // What encoding/json writes for U+FFFD, and for bytes that are not UTF-8.
 const lost, lostBytes = "\ufffd", `\ufffd`

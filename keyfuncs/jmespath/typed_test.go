@@ -66,10 +66,10 @@ func TestTypedErrors(t *testing.T) {
 		event any
 		want  string
 	}{
-		"zero":             {"@", typedOrder{}, "event has no field of a jmespath_test.typedOrder"},
-		"nil pointer":      {"@", (*typedOrder)(nil), "event has no field of a *jmespath_test.typedOrder"},
+		"zero":             {"[customer, id]", typedOrder{}, "no key: [customer, id] is missing, like every other field of a jmespath_test.typedOrder: let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names"},
+		"nil pointer":      {"customer", (*typedOrder)(nil), "no key: customer is missing, like every other field of a *jmespath_test.typedOrder: "},
 		"omitted":          {"customer", typedOrder{ID: 17}, "customer is missing or empty"},
-		"without a form":   {"id", typedOrder{ID: 17, Any: func() {}}, "event is a jmespath_test.typedOrder, which has no JSON form"},
+		"without a form":   {"id", typedOrder{ID: 17, Any: func() {}}, "the event is a jmespath_test.typedOrder, which has no JSON form"},
 		"not declared":     {"total", typedOrder{ID: 17}, "total is missing or empty"},
 		"by the Go's name": {"Customer", typedOrder{Customer: "jane"}, "Customer is missing or empty"},
 	} {
@@ -88,6 +88,17 @@ func TestTypedErrors(t *testing.T) {
 			}
 		})
 	}
+	t.Run("in a body", func(t *testing.T) {
+		for want, key := range map[string]keyfuncs.Func[json.RawMessage]{
+			"no key: body.customer is missing, like every other field of a jmespath_test.typedOrder: ": jmespath.Path("customer"),
+			"no key: body has no field of a jmespath_test.typedOrder: let the sender":                  jmespath.Payload,
+		} {
+			_, err := keyfuncs.SQSBody(jmespath.Typed[typedOrder](key))(t.Context(), events.SQSMessage{Body: `{"other":1}`})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want %q in it", err, want)
+			}
+		}
+	})
 	t.Run("nil any", func(t *testing.T) {
 		if _, err := jmespath.Typed[any](jmespath.Payload)(t.Context(), nil); !errors.As(err, new(*lock.NoKeyError)) {
 			t.Errorf("%v", err)
