@@ -57,7 +57,9 @@ import (
 // handler. If it returns an error, or a key without a Name, the handler does
 // not run and the invocation fails; after [ErrIgnore] it succeeds, and after
 // [ErrNoLock] the handler runs without a lock. A *lock.NoKeyError with Client
-// set is answered with status 400 if the handler answers over HTTP.
+// set is answered with status 400 if the handler answers over HTTP. Any other
+// error, such as that of a database, is wrapped in a *lock.NoKeyError without
+// Client: the source delivers the event again, and over HTTP it is a 5xx.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // For is every key function for an E: one that takes an E, and one that takes

@@ -105,10 +105,11 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 	t.Parallel()
 	_, otherSource := keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest](t.Context(), events.APIGatewayV2HTTPRequest{})
 	_, noGateway := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](jmespath.Path("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
+	outage := errors.New("database is down")
 	for name, call := range httpResults(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, keyErr := range []error{
-				errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, errors.New("boom"), nil, // nil: a key without a name
+				errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, outage, nil, // nil: a key without a name
 				(*lock.NoKeyError)(nil),
 			} {
 				f := newFixture()
@@ -118,6 +119,9 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 				}
 				if keyErr != nil && keyErr != error((*lock.NoKeyError)(nil)) && !errors.Is(err, keyErr) {
 					t.Errorf("%v does not unwrap to %v", err, keyErr)
+				}
+				if keyErr == outage && !strings.HasSuffix(err.Error(), "because the key function failed: database is down") { //nolint:errorlint // the same error
+					t.Errorf("%v blames the event", err)
 				}
 				f.want(t, lock.OutcomeRefused)
 			}

@@ -62,10 +62,10 @@ func acquireOne(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, e
 func keyError(err error) *lock.NoKeyError {
 	var inner *lock.NoKeyError
 	if !errors.As(err, &inner) {
-		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+		return &lock.NoKeyError{Field: "event", Reason: "has none, because the key function failed", Err: err}
 	}
 	if inner == nil {
-		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.NoKeyError as its error: return a plain nil if nothing is wrong"}
+		return &lock.NoKeyError{Field: "event", Reason: "has none, because the key function returned a nil *lock.NoKeyError as its error: return a plain nil if nothing is wrong"}
 	}
 	if err == error(inner) {
 		return inner
