@@ -132,13 +132,17 @@ func (st *stage) expire(ctx context.Context, key string) {
 	st.update(ctx, key, "SET heldUntil = :past", &types.AttributeValueMemberS{Value: "2026-01-01T00:00:00.000000Z"})
 }
 
-// update changes a time in the row of a lock, as if it had passed.
+// update changes a time in the row of a lock, as if it had passed. Without a
+// row, no claim has come that far, and there is nothing to change.
 func (st *stage) update(ctx context.Context, key, expression string, past types.AttributeValue) {
 	_, err := st.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String("locks"), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
 		UpdateExpression: &expression, ExpressionAttributeValues: map[string]types.AttributeValue{":past": past},
+		ConditionExpression: aws.String("attribute_exists(stamp)"),
 	})
-	st.must("let time pass", err)
+	if !errors.As(err, new(*types.ConditionalCheckFailedException)) {
+		st.must("let time pass", err)
+	}
 }
 
 // due returns the work that the event itself should have caused.
