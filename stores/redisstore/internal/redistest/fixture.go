@@ -59,10 +59,14 @@ func ErrorCmd(ctx context.Context, err error) *redis.Cmd {
 	return cmd
 }
 
-// NewClient returns a client with the settings of the package documentation.
+// NewClient returns a client with the settings of the package documentation. It
+// waits for a connection and an answer for as long as the machine is busy.
 func NewClient(t testing.TB, addr string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: time.Millisecond})
+	c := redis.NewClient(&redis.Options{
+		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: time.Millisecond,
+		PoolTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+	})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
