@@ -60,11 +60,7 @@ func isOptions(payload any) bool {
 	if found, ok := eventkind.RequestIn(payload); ok {
 		payload = found
 	}
-	doc, ok := payload.([]byte)
-	if !ok {
-		doc, _ = json.Marshal(payload) // what has no JSON form came from no gateway
-	}
-	return eventkind.MethodOf(doc) == http.MethodOptions
+	return eventkind.MethodOf(documentOf(payload)) == http.MethodOptions
 }
 
 // addCaller makes the sender of a request the Payload of every key that has an
@@ -122,12 +118,9 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 	if _, ok := eventkind.RequestIn(payload); ok {
 		return fingerprint(ctx, payload, keyfuncs.Caller)
 	}
-	doc, ok := payload.([]byte)
-	if !ok {
-		doc, _ = json.Marshal(payload) // what has no JSON form came from no gateway
-	}
+	doc := documentOf(payload)
 	shown := eventkind.GatewayOf(doc)
-	doc, ok = callerFields(doc)
+	doc, ok := callerFields(doc)
 	if !ok && gateway == eventkind.NoGateway {
 		return "", false, nil
 	}

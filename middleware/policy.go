@@ -126,12 +126,18 @@ func isKept(ctx context.Context, payload any) bool {
 	if invocation.RecordClaimOf(ctx) != nil { // within the wrapper of a batch
 		return true
 	}
+	kind := eventkind.Of(documentOf(payload))
+	return kind != nil && kind.IsKept()
+}
+
+// documentOf returns the JSON form of what a handler was given. What has none
+// came from no source of events.
+func documentOf(payload any) []byte {
 	doc, ok := payload.([]byte)
 	if !ok {
-		doc, _ = json.Marshal(payload) // what has no JSON form shows nothing
+		doc, _ = json.Marshal(payload)
 	}
-	kind := eventkind.Of(doc)
-	return kind != nil && kind.IsKept()
+	return doc
 }
 
 func checkRespond(sig signature, response any, kept bool) {
