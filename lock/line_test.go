@@ -265,7 +265,7 @@ func (s *stuckLine) Join(ctx context.Context, _ string) (driver.Row, bool, error
 }
 
 // TestWaitTimesOutInLine shows that a wait ends when it has to, also while it
-// asks for a place, which it does once.
+// asks for a place, which it does once, and says who has the name.
 func TestWaitTimesOutInLine(t *testing.T) { // F19
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuckLine{Line: memstore.New()}
@@ -283,8 +283,9 @@ func TestWaitTimesOutInLine(t *testing.T) { // F19
 		}
 		start := time.Now()
 		_, err = l.Acquire(t.Context(), resource)
-		if !isHeld(err) || time.Since(start) != 400*time.Millisecond || s.asked != 1 {
-			t.Errorf("got %v after %v and %d requests for a place, want a HeldError after 400ms and one", err, time.Since(start), s.asked)
+		var held *lock.HeldError
+		if !errors.As(err, &held) || held.Until.IsZero() || time.Since(start) != 400*time.Millisecond || s.asked != 1 {
+			t.Errorf("got %+v after %v and %d requests for a place, want a HeldError with the lease's end after 400ms and one", err, time.Since(start), s.asked)
 		}
 	})
 }
