@@ -371,8 +371,11 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		expect.OK(t, lk.Fail(lock.ErrUnknown))
 		q.answer = lock.SkipInterrupted
 		var done *lock.CompletedError
-		if _, err := f.locker(o).AcquireAll(t.Context(), a, b); !errors.As(err, &done) || done.Key != a || len(q.asked) != 3 {
+		if _, err := f.locker(cools).AcquireAll(t.Context(), a, b); !errors.As(err, &done) || done.Key != a || len(q.asked) != 3 {
 			t.Errorf("asked %d times: %v", len(q.asked), err)
+		}
+		for _, key := range []lock.Key{{Name: "a"}, {Name: "b"}} {
+			_ = f.mustAcquire(f.locker(lock.Options{}), key).Release()
 		}
 		if _, err := f.locker(o).AcquireAll(t.Context(), b); !isCompleted(err) {
 			t.Errorf("under one of the keys: %v", err)
@@ -485,7 +488,10 @@ func TestOnInterruptedNeedsAnEvent(t *testing.T) {
 	if lk, err := l.AcquireAll(t.Context(), event("e1"), keyA); err != nil {
 		t.Errorf("keys of which one has an Event: %v", err)
 	} else {
-		_ = lk.Release()
+		_ = lk.Fail(lock.ErrUnknown)
+		if row := readRow(t, f.faulty.Store, "/"+keyA.Name); len(row.Memory.Interrupted) > 0 {
+			t.Errorf("the row of the other remembers %+v", row.Memory.Interrupted)
+		}
 	}
 	if lk, err := l.AcquireOneOf(t.Context(), "some", 2); err != nil {
 		t.Errorf("one of two: %v", err)

@@ -719,10 +719,13 @@ func TestReleaseOfASetIsShort(t *testing.T) { // F11
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %v, want at most 2 s", took)
 		}
+		var before time.Time // when the one before it had ended
 		for _, o := range f.observed[len(names):] {
-			if ended := o.Began.Add(o.Duration); o.HeldFor != ended.Sub(began) {
-				t.Errorf("%s was held for %v and ended after %v", o.Key.Name, o.HeldFor, ended.Sub(began))
+			ended := o.Began.Add(o.Duration)
+			if o.HeldFor != ended.Sub(began) || o.Began.Before(before) {
+				t.Errorf("%s was held for %v and ended after %v, its release took %v", o.Key.Name, o.HeldFor, ended.Sub(began), o.Duration)
 			}
+			before = ended
 		}
 	})
 }
