@@ -42,7 +42,7 @@ func ExampleLocker_Acquire() {
 	}
 	ctx := held.Context() // ends with lock.ErrLost when the lease is lost
 	fmt.Println(ctx.Err(), held.Lease().Fence > 0)
-	fmt.Println(held.Release())
+	fmt.Println(held.Complete())
 	// Output:
 	// <nil> true
 	// <nil>

@@ -9,8 +9,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Lock is a lock that was acquired, or several. End it with [Lock.Complete] or
-// [Lock.Release]; only the first call counts.
+// Lock is a lock that was acquired, or several. End it with [Lock.Complete], or
+// with [Lock.Fail] if the work has failed, or with [Lock.Release] if it has not
+// begun; only the first call counts.
 type Lock struct {
 	hold
 	set *set // with which it was acquired, and is ended; nil: none

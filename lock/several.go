@@ -30,11 +30,11 @@ import (
 //
 // The Lock is all of them: its context carries every lease (see [Leases]) and
 // ends when any of them is lost. [Lock.Lease] is that of the name which was
-// acquired last. Complete and Release end every lock, in the order in which
-// they were acquired or the reverse, in the time that one has, and go on if one
-// fails; the error wraps all of theirs. From the first completed row on the
-// event is skipped: after a crash between two rows the work does not run again,
-// and the other names are free once their leases end.
+// acquired last. Complete, Fail and Release end every lock, in the order in
+// which they were acquired or the reverse, in the time that one has, and go on
+// if one fails; the error wraps all of theirs. From the first completed row on
+// the event is skipped: after a crash between two rows the work does not run
+// again, and the other names are free once their leases end.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Lock, error) {
 	ctx = invocation.Believable(ctx)
 	called := clock.From(ctx).Now()

@@ -63,7 +63,7 @@ func nightly(ctx context.Context, locker *lock.Locker, now time.Time) error {
 		return err
 	}
 	if err := build(held.Context(), today.Event); err != nil {
-		return errors.Join(err, held.Release())
+		return errors.Join(err, held.Fail(err))
 	}
 	return held.Complete()
 }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -18,7 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 const row = "worker/nightly"
@@ -200,4 +205,29 @@ func TestHostIsKilled(t *testing.T) { // F19
 	h.asked(20)
 	h.stop(second)
 	h.quiet("once it is built", built)
+}
+
+// TestStoppedAtWork: a host is stopped while it builds the report, and cannot
+// tell how far it came. With OnInterrupted, that must be known to the next one.
+func TestStoppedAtWork(t *testing.T) { // F19
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	var asked *lock.InterruptedError
+	locker, err := lock.New(memstore.New(), &lock.Options{
+		Observe: func(context.Context, lock.Observation) { stop() }, // once it has the lock
+		OnInterrupted: func(_ context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
+			asked = i
+			return &lock.Completion{}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	if err := nightly(ctx, locker, now); !errors.Is(err, context.Canceled) {
+		t.Errorf("the host that was stopped returned %v", err)
+	}
+	if err := nightly(t.Context(), locker, now); err != nil || asked == nil {
+		t.Errorf("the next one returned %v, and was asked about %v", err, asked)
+	}
 }
