@@ -87,11 +87,11 @@ func (e *evaluator) beginsWith() bool {
 }
 
 // orders holds what each operator takes as the order of two values.
-var orders = map[string][]int{"=": {0}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
+var orders = map[string][]int{"=": {0}, "<>": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
 
 // comparison reads and compares as the service does: a missing attribute is
-// neither equal to nor before or after anything, and an order exists only
-// between values of the same type.
+// unequal to everything, but neither before nor after anything, and an order
+// exists only between values of the same type.
 func (e *evaluator) comparison() bool {
 	left := e.path()
 	operator := e.tokens[e.at]
@@ -101,8 +101,8 @@ func (e *evaluator) comparison() bool {
 	}
 	e.at++
 	right := e.value()
-	if operator == "=" {
-		return reflect.DeepEqual(left, right)
+	if operator == "=" || operator == "<>" {
+		return reflect.DeepEqual(left, right) == (operator == "=")
 	}
 	if right.M != nil {
 		e.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: M", operator)

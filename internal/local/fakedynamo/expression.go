@@ -61,7 +61,7 @@ func tokensOf(text string) []string {
 			for n < len(text) && isWord(text[n]) {
 				n++
 			}
-		case (c == '<' || c == '>') && strings.HasPrefix(text[1:], "="):
+		case strings.HasPrefix(text, "<="), strings.HasPrefix(text, "<>"), strings.HasPrefix(text, ">="):
 			n = 2
 		}
 		tokens, text = append(tokens, text[:n]), text[n:]
