@@ -50,7 +50,8 @@ const maxActions = 100
 //   - a *lock.StoreError: there was no time left. After an attempt without an
 //     answer, the name stays held until the lease ends, and the next delivery
 //     runs only if the transaction was not applied
-//   - a [*driver.ConfigError]: there is no lock that a transaction can complete
+//   - a [*driver.ConfigError]: there is no lock that a transaction can
+//     complete, or the client asks another DynamoDB than that of the lock table
 func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	return transact(ctx, client, in, nil)
 }
@@ -163,9 +164,19 @@ func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Ro
 		return rowAfter(s), true, nil
 	}
 	row, err := t.explain(err)
+	// A row's stamp never falls, so an older row may not be the lock's.
+	if err == nil && row.Stamp.Before(s.Stamp) && t.store.owns(ctx, s) {
+		return driver.Row{}, false, wrongUse("the client asks another DynamoDB than that of the lock table, where the lease lasts, so nothing was written: give it the client of the lock's store, or one with the same account, Region and endpoint")
+	}
 	e := (*driver.Error)(nil)
 	t.unanswered = t.unanswered || errors.As(err, &e) && !e.Unapplied
 	return row, false, err
+}
+
+// owns reports whether the token still owns the row. Its write changes nothing.
+func (s *Store) owns(ctx context.Context, t *driver.Settlement) bool {
+	_, ok, err := s.update(ctx, s.input(t.Name, "SET ownerToken = :token", ifOwner, values{":token": text(t.Token)}))
+	return ok && err == nil
 }
 
 // writesRow reports whether an action of the caller is on the row of the lock.

@@ -222,6 +222,35 @@ func TestTransactAfterTakeover(t *testing.T) { // F21
 	}
 }
 
+// TestTransactElsewhere: the client asks another DynamoDB than that of the lock
+// table, such as that of another test. The lease is not lost, and the code is
+// wrong.
+func TestTransactElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*testing.T, *bank){
+		"it has no such row": func(*testing.T, *bank) {},
+		"it has an older one": func(t *testing.T, elsewhere *bank) {
+			expect.Must(t, elsewhere.acquire(t, elsewhere.locker(t, lock.Options{})).Complete())
+			time.Sleep(time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, elsewhere := newBank(t, hundred), newBank(t, hundred)
+				before(t, elsewhere)
+				lk := b.acquire(t, b.locker(t, lock.Options{}))
+				_, err := dynamostore.Transact(lk.Context(), elsewhere.client, transfer("a", "b", "30"))
+				if !errors.As(err, new(*driver.ConfigError)) || !strings.Contains(err.Error(), "asks another DynamoDB than that of the lock table") {
+					t.Errorf("%v, want a ConfigError about the client", err)
+				}
+				elsewhere.wantBalances(t, "100", "100")
+				expect.Value(dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")))(t)
+				b.wantBalances(t, "70", "130")
+			})
+		})
+	}
+}
+
 // TestTransactOnUnreadableRow: somebody has spoiled the row, so that nobody can
 // tell who owns it. The store has failed then, and no lease is lost.
 func TestTransactOnUnreadableRow(t *testing.T) { // F41
