@@ -169,8 +169,9 @@ func (e *DeadlineError) Error() string {
 func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
 // LostError says that the lease can no longer be relied on. It is the cause
-// with which the work's context ends, and what [Lock.Complete] returns after
-// that.
+// with which the work's context ends. [Lock.Complete] returns it if the name is
+// another's by then; as long as nobody has taken it over, even a late Complete
+// completes the event.
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed
