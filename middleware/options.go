@@ -186,6 +186,12 @@ func HoldAtLeast(d time.Duration) Option {
 // around this one if that is longer. Set it if the source keeps them longer, or
 // if the handler takes events of SQS or Kafka as a type of your own, which does
 // not tell the source.
+//
+// Of the events of one Name, only the 8 that were completed last are certain to
+// be remembered for so long. If more of them may come before a duplicate, raise
+// RememberEvents with [Engine], or give each event a Name of its own, as
+// keyfuncs.Once does. Events with an Order have no such limit.
+//
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
