@@ -74,8 +74,9 @@ type Options struct {
 	// RememberEvents is how many completed Events of a name are remembered whatever
 	// the row costs, each for as long as Remember says. Those completed before them
 	// are forgotten once the row would cost more than one write unit of 1 KB, which
-	// has room for ten to twenty events; [OutcomeForgotten] reports it. A row of
-	// 350 KB, with 5,000 events or more, takes no more. Zero: 8.
+	// has room for a dozen UUIDs, or for three dozen events of six digits;
+	// [OutcomeForgotten] reports it. A row of 350 KB, with 5,000 events or more,
+	// takes no more. Zero: 8.
 	RememberEvents int
 	// OnInterrupted decides about an event that was interrupted: an earlier run of
 	// it began, and nothing is known of its end, because the process died, the
