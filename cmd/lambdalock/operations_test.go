@@ -79,6 +79,8 @@ func newOperations(t *testing.T, shell string) *operations {
 		rowtest.AcquireOneOfTwo(t, o.Store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, "render", in("reports"))
 	}
 	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281F4"}}}]}`)
+	o.file(t, "request.json", `{"version":"2.0","rawPath":"/orders","rawQueryString":"notify=yes","headers":{"host":"api.example.com","idempotency-key":"c1b7f0e2"},"body":"{\"item\":17}",`+
+		`"requestContext":{"apiId":"h77p4p1x9z","stage":"$default","domainName":"api.example.com","http":{"method":"POST","path":"/orders"}}}`)
 	self := expect.Value(os.Executable())(t)
 	expect.Must(t, os.Symlink(self, filepath.Join(o.folder, "lambdalock")))
 	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
