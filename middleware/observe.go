@@ -32,9 +32,9 @@ func level(o lock.Outcome) slog.Level {
 	return slog.LevelWarn
 }
 
-// recordID is the key of a function in the context that returns the id of the
-// record at hand, or "".
-type recordID struct{}
+// recordOrigin is the key of a function in the context that returns the source
+// of the record at hand, and its id there, or "" for what is not known.
+type recordOrigin struct{}
 
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
@@ -44,8 +44,14 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 		w.engine.Observe(ctx, o)
 	}
 	attrs := o.LogValue().Group()
-	if id, ok := ctx.Value(recordID{}).(func() string); ok && id() != "" && o.Key.Name == "" {
-		attrs = append(attrs, slog.String("record", printable.Text(id())))
+	if origin, ok := ctx.Value(recordOrigin{}).(func() (source, id string)); ok && o.Key.Name == "" {
+		source, id := origin()
+		if source != "" {
+			attrs = append(attrs, slog.String("source", printable.Text(source)))
+		}
+		if id != "" {
+			attrs = append(attrs, slog.String("record", printable.Text(id)))
+		}
 	}
 	if w.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))

@@ -208,27 +208,27 @@ func TestLinesOfRecordsNameThem(t *testing.T) {
 }
 
 // TestLinesNameRecordsOfAnySource shows that a record without a key is named by
-// its id or, where it has none, by its place.
+// its source and its id or, where it has none, by its place.
 func TestLinesNameRecordsOfAnySource(t *testing.T) {
 	t.Parallel()
 	for want, call := range map[string]func(opts ...middleware.Option) error{
-		"orders-3@7": func(opts ...middleware.Option) error {
+		"record=orders-3@7": func(opts ...middleware.Option) error {
 			_, err := middleware.EachKafkaRecord(keyless[events.KafkaRecord], handles[events.KafkaRecord], opts...)(t.Context(),
 				events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
 			return err
 		},
-		"sns-1": func(opts ...middleware.Option) error {
+		"source=arn:aws:sns:t record=sns-1": func(opts ...middleware.Option) error {
 			return middleware.EachSNSRecord(keyless[events.SNSEventRecord], handles[events.SNSEventRecord], opts...)(t.Context(),
-				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1"}}}})
+				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1", TopicArn: "arn:aws:sns:t"}}}})
 		},
-		"bus-1": func(opts ...middleware.Option) error {
+		"source=shop record=bus-1": func(opts ...middleware.Option) error {
 			return middleware.EachEventBridgeEvent(keyless[awsevents.CustomBusEvent], handles[awsevents.CustomBusEvent], opts...)(t.Context(),
-				awsevents.CustomBusEvents{{SystemMetadata: awsevents.CustomBusSystemMetadata{EventID: "bus-1", EventGroupID: "g"}}})
+				awsevents.CustomBusEvents{{SystemMetadata: awsevents.CustomBusSystemMetadata{EventID: "bus-1", EventGroupID: "g", Source: "shop"}}})
 		},
 	} {
 		var log warnings
 		err := call(middleware.Store(newFixture().faulty), log.option())
-		if lines := strings.Join(log.lines(), "\n") + "\n"; err == nil || !strings.Contains(lines, " record="+want+"\n") {
+		if lines := strings.Join(log.lines(), "\n") + "\n"; err == nil || !strings.Contains(lines, " "+want+"\n") {
 			t.Errorf("%s: %v, logged %s", want, err, lines)
 		}
 	}

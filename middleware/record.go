@@ -37,28 +37,29 @@ func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(c
 type recordKey[R any] struct{}
 
 func withRecord[R any](ctx context.Context, r *R) context.Context {
-	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), recordID{}, func() string { return idOf(r) })
+	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), recordOrigin{}, func() (source, id string) { return originOf(r) })
 }
 
-// idOf returns the id that the source gave to a record, or "" if there is none.
-func idOf(record any) string {
+// originOf returns the source of a record and its id there, or "" for what is
+// not known. The id of a Kafka record names its topic.
+func originOf(record any) (source, id string) {
 	switch r := record.(type) {
 	case *events.SQSMessage:
-		return r.MessageId
+		return r.EventSourceARN, r.MessageId
 	case *events.SNSEventRecord:
-		return r.SNS.MessageID
+		return r.SNS.TopicArn, r.SNS.MessageID
 	case *events.KinesisEventRecord:
-		return r.EventID
+		return r.EventSourceArn, r.EventID
 	case *events.DynamoDBEventRecord:
-		return r.EventID
+		return r.EventSourceArn, r.EventID
 	case *events.KafkaRecord:
-		return fmt.Sprintf("%s-%d@%d", r.Topic, r.Partition, r.Offset)
+		return "", fmt.Sprintf("%s-%d@%d", r.Topic, r.Partition, r.Offset)
 	case *events.EventBridgeEvent:
-		return r.ID
+		return r.Source, r.ID
 	case *awsevents.CustomBusEvent:
-		return r.SystemMetadata.EventID
+		return r.SystemMetadata.Source, r.SystemMetadata.EventID
 	}
-	return ""
+	return "", ""
 }
 
 // RecordFromContext returns the record that a handler of [EachSQSBody] or one
