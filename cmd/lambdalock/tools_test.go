@@ -222,6 +222,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	sample := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
 	logLine := file(t, "line", "INFO lambdalock: held key="+key.Digest()+" requests=1\n")
 	plainLine := file(t, "line", "INFO lambdalock: held\n")
+	refusedLine := file(t, "line", `{"msg":"lambdalock: refused","error":"lambdalock: no key: Records[0].body is null","source":"arn","record":"m1"}`)
 	command(t, nil, "explain", logLine).Expect(t, 1, "give --store, or use lambdalock show --digest "+key.Digest())
 	for name, c := range map[string]struct {
 		args   []string
@@ -240,6 +241,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 		"a log line":       {[]string{logLine}, 0, "orders/" + key.Name + "\n  digest         " + key.Digest()},
 		"its namespace":    {[]string{"--namespace", "others", logLine}, 1, "no row of the namespace others has the digest"},
 		"no key":           {[]string{plainLine}, 1, "this is a log line of lambdalock that is about no key"},
+		"refused":          {[]string{refusedLine}, 1, "record m1 of arn was refused, and its handler did not run: Records[0].body is null. Its lock was not asked"},
 		"nothing":          {nil, 64, "or give the --name of a key"},
 		"both":             {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
 		"event of a file":  {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/lambdalock/lambdalock/lock"
@@ -15,20 +16,34 @@ var (
 	// digest is what stands for the name in such a line, in JSON or in text, and in
 	// one of package emf.
 	digest = regexp.MustCompile(`\b(?:key|contended)(?:"\s*:\s*"|=)([0-9a-f]{12})\b`)
+	// attribute is one of those of a line in text that say what was refused.
+	attribute = regexp.MustCompile(`\b(error|source|record)=("(?:[^"\\]|\\.)*"|\S+)`)
 )
+
+// noKey begins the text of a *lock.NoKeyError.
+const noKey = "lambdalock: no key: "
 
 // metricsNamespace is that of package emf in CloudWatch.
 const metricsNamespace = "lambdalock"
 
-// LogLine returns the key in a log line of this library, which has one with the
-// option LogKeys, or else the digest of its name. What a tool printed before
-// the line does not matter. ok is false for any other text.
-func LogLine(text []byte) (e *Event, keyDigest string, ok bool) {
+// Line is a log line of this library. All are zero if it is about no key.
+type Line struct {
+	Event   *Event // the key, which lines have with the option LogKeys
+	Digest  string // of the key's name, if Event is nil
+	Refused string // what had no key, and why
+}
+
+// LogLine returns what a log line of this library is about. What a tool printed
+// before the line does not matter. ok is false for any other text.
+func LogLine(text []byte) (l Line, ok bool) {
 	var line struct {
 		Message string `json:"message"` // in the format of Lambda
 		Msg     string `json:"msg"`
 		Name    string `json:"name"`
 		Event   string `json:"event"`
+		Error   string `json:"error"`
+		Source  string `json:"source"`
+		Record  string `json:"record"`
 		AWS     struct {
 			CloudWatchMetrics []struct{ Namespace string }
 		} `json:"_aws"`
@@ -42,17 +57,50 @@ func LogLine(text []byte) (e *Event, keyDigest string, ok bool) {
 		metrics = len(all) > 0 && all[0].Namespace == metricsNamespace
 		said = line.Message + line.Msg
 		if !metrics && !strings.HasPrefix(said, "lambdalock: ") {
-			return nil, "", false
+			return Line{}, false
 		}
+	} else {
+		said := attributes(text)
+		line.Error, line.Source, line.Record = said["error"], said["source"], said["record"]
 	}
 	if !metrics && !message.MatchString(said) {
-		return nil, "", false
+		return Line{}, false
+	}
+	if reason, ok := strings.CutPrefix(line.Error, noKey); ok {
+		return Line{Refused: refusal(line.Source, line.Record, reason)}, true
 	}
 	if line.Name != "" {
-		return OfKey(lock.Key{Name: line.Name, Event: line.Event}), "", true
+		return Line{Event: OfKey(lock.Key{Name: line.Name, Event: line.Event})}, true
 	}
 	if found := digest.FindSubmatch(text); found != nil {
-		keyDigest = string(found[1])
+		l.Digest = string(found[1])
 	}
-	return nil, keyDigest, true
+	return l, true
+}
+
+// attributes returns what a line in text says of what was refused.
+func attributes(text []byte) map[string]string {
+	all := map[string]string{}
+	for _, found := range attribute.FindAllSubmatch(text, -1) {
+		value := string(found[2])
+		if unquoted, err := strconv.Unquote(value); err == nil {
+			value = unquoted
+		}
+		all[string(found[1])] = value
+	}
+	return all
+}
+
+// refusal says which record of which source was refused and why, and where to
+// read what ends that. What has no id is named by the reason, which begins with
+// its place.
+func refusal(source, record, reason string) string {
+	what := "an event"
+	if record != "" {
+		what = "record " + record
+	}
+	if source != "" {
+		what += " of " + source
+	}
+	return what + " was refused, and its handler did not run: " + reason + ". Its lock was not asked, so complete and exec do not end it: see docs/OPERATIONS.md#it-is-refused"
 }

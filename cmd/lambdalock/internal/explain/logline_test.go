@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -45,20 +48,51 @@ func TestLogLine(t *testing.T) {
 			locker := expect.Value(lock.New(memstore.New(), &lock.Options{Logger: slog.New(format(&log)), LogKeys: named}))(t)
 			expect.Must(t, locker.Do(t.Context(), key, func(context.Context) error { return nil }))
 			first, _, _ := strings.Cut(log.String(), "\n")
-			e, digest, ok := explain.LogLine([]byte(first))
+			line, ok := explain.LogLine([]byte(first))
 			switch inJSON := strings.Contains(first, "{"); {
 			case named && inJSON:
-				if !ok || e == nil || e.Records[0].Keys[0].Name != key.Name || e.Records[0].Keys[0].Event != key.Event {
+				if e := line.Event; !ok || e == nil || e.Records[0].Keys[0].Name != key.Name || e.Records[0].Keys[0].Event != key.Event {
 					t.Errorf("%s: %v, want its key: %s", name, e, first)
 				}
-			case !ok || e != nil || digest != key.Digest():
-				t.Errorf("%s: %v, %s, want its digest: %s", name, e, digest, first)
+			case !ok || line != (explain.Line{Digest: key.Digest()}):
+				t.Errorf("%s: %+v, want its digest: %s", name, line, first)
 			}
 		}
 	}
 	for _, other := range []string{`{"msg":"order placed","key":"0123456789ab"}`, `{"detail":"lambdalock: completed"}`, `{"name":{},"detail":"lambdalock: completed"}`, `{"_aws":{"CloudWatchMetrics":[{"Namespace":"orders"}]},"contended":"0123456789ab"}`, `{}`, `[1]`, `hello`, ""} {
-		if e, digest, ok := explain.LogLine([]byte(other)); ok || e != nil || digest != "" {
-			t.Errorf("%s: %v, %s", other, e, digest)
+		if line, ok := explain.LogLine([]byte(other)); ok || line != (explain.Line{}) {
+			t.Errorf("%s: %+v", other, line)
+		}
+	}
+}
+
+// TestRefusedLine: a line about a body that cannot be decoded leads to no row,
+// but says which record has it, and why it fails.
+func TestRefusedLine(t *testing.T) {
+	t.Parallel()
+	type change struct{ Customer string }
+	for name, format := range map[string]func(*bytes.Buffer) slog.Handler{
+		"text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"JSON": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	} {
+		for _, m := range []events.SQSMessage{
+			{MessageId: "m1", EventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:changes.fifo", Body: `{"customer":1}`},
+			{Body: `{"customer":1}`},
+		} {
+			var log bytes.Buffer
+			handle := middleware.EachSQSBody(middleware.RecordKey[change](keyfuncs.SQSFIFOMessage), func(context.Context, change) error { return nil },
+				middleware.Store(memstore.New()), middleware.Logger(slog.New(format(&log))), middleware.LogKeys())
+			if _, err := handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}}); err == nil {
+				t.Error("no error")
+			}
+			want := "an event was refused, "
+			if m.MessageId != "" {
+				want = "record m1 of " + m.EventSourceARN + " was refused, "
+			}
+			line, ok := explain.LogLine(log.Bytes())
+			if !ok || !strings.HasPrefix(line.Refused, want+"and its handler did not run: Records[0].body is not JSON of the expected shape: as explain_test.change: json: cannot unmarshal number") {
+				t.Errorf("%s: %+v\nof %s", name, line, &log)
+			}
 		}
 	}
 }
@@ -73,13 +107,13 @@ func TestMetricsLine(t *testing.T) {
 		func(context.Context, string) error { return nil },
 		middleware.Store(store), middleware.Logger(quiet), emf.Metrics(&emf.Options{Output: &line}))
 	expect.Must(t, handle(t.Context(), "e"))
-	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != "" {
-		t.Errorf("%v, %q, want no digest: %s", ok, digest, &line)
+	if l, ok := explain.LogLine(line.Bytes()); !ok || l.Digest != "" {
+		t.Errorf("%v, %q, want no digest: %s", ok, l.Digest, &line)
 	}
 	line.Reset()
 	locker := expect.Value(lock.New(store, &lock.Options{Logger: quiet}))(t)
 	expect.Must(t, locker.Do(t.Context(), key, func(context.Context) error { _ = handle(t.Context(), "e"); return nil }))
-	if _, digest, ok := explain.LogLine(line.Bytes()); !ok || digest != key.Digest() {
-		t.Errorf("%v, %q, want its digest: %s", ok, digest, &line)
+	if l, ok := explain.LogLine(line.Bytes()); !ok || l.Digest != key.Digest() {
+		t.Errorf("%v, %q, want its digest: %s", ok, l.Digest, &line)
 	}
 }

@@ -100,13 +100,15 @@ func (c *Explain) read(ctx context.Context) (name string, e *explain.Event, dige
 		return c.Name, explain.OfKey(lock.Key{Name: c.Name, Event: c.Event, Order: c.Order}), "", nil
 	}
 	file, event, err := console.ReadEvent(c.File)
-	switch e, digest, ok := explain.LogLine(event); {
-	case ok && e == nil && digest == "":
+	switch line, ok := explain.LogLine(event); {
+	case line.Refused != "":
+		return "", nil, "", no("%s: %s", file, line.Refused)
+	case ok && line == (explain.Line{}):
 		return "", nil, "", no("%s: this is a log line of lambdalock that is about no key", file)
-	case ok && e == nil && c.URL() == "" && c.Function == "":
-		return "", nil, "", no("%s: this is a log line about a lock: for the rows of its key, give --store, or use lambdalock show --digest %s", file, digest)
+	case ok && line.Event == nil && c.URL() == "" && c.Function == "":
+		return "", nil, "", no("%s: this is a log line about a lock: for the rows of its key, give --store, or use lambdalock show --digest %s", file, line.Digest)
 	case ok:
-		return file, e, digest, nil
+		return file, line.Event, line.Digest, nil
 	case err != nil:
 		return "", nil, "", wrongUse("%w", err)
 	}
