@@ -81,7 +81,8 @@ func FindDigest(ctx context.Context, store driver.Inspector, prefix, digest stri
 }
 
 // Slots returns the rows of the further slots that the lock of a name has, if
-// it is limited.
+// it is limited. The row of the name does not tell: the first slot is that of a
+// lock without a limit, too, and remembers its events.
 func Slots(ctx context.Context, store driver.Inspector, name string) ([]driver.NamedRow, error) {
 	p := split(name)
 	if p.slot > 1 || p.prefix == "" || p.name == "" {
@@ -111,13 +112,6 @@ func Slots(ctx context.Context, store driver.Inspector, name string) ([]driver.N
 		}
 	}
 	return taken, cmp.Or(errs...)
-}
-
-// MayHaveSlots reports whether the lock of the row may be limited: events and
-// orders exclude a limit.
-func MayHaveSlots(row *driver.Row) bool {
-	m := &row.Memory
-	return !row.Newer && row.Event == "" && len(m.Completed) == 0 && m.HighestOrder == ""
 }
 
 // Inspector returns the store as one whose rows can be read.

@@ -159,15 +159,13 @@ func findToChange(ctx context.Context, store driver.Store, namespace, key string
 // notHeld returns the error for a name without a holder, which names the slots
 // of a limited lock that have one.
 func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow, now time.Time) error {
-	if inspect.MayHaveSlots(&row.Row) {
-		slots, err := inspect.Slots(ctx, store, row.Name)
-		if err != nil {
-			return err
-		}
-		for i := range slots {
-			if state := inspect.StateOf(&slots[i].Row, now); state == inspect.Held || state == inspect.Expired {
-				return no("nobody holds slot 1 of %s; release another one by its own name, for example %s", inspect.Safe(row.Name), inspect.Safe(slots[i].Name))
-			}
+	slots, err := inspect.Slots(ctx, store, row.Name)
+	if err != nil {
+		return err
+	}
+	for i := range slots {
+		if state := inspect.StateOf(&slots[i].Row, now); state == inspect.Held || state == inspect.Expired {
+			return no("nobody holds slot 1 of %s; release another one by its own name, for example %s", inspect.Safe(row.Name), inspect.Safe(slots[i].Name))
 		}
 	}
 	return no("nobody holds %s", inspect.Safe(row.Name))

@@ -94,13 +94,16 @@ func (c settled) check(t *testing.T, out string, err error, done bool) {
 }
 
 // TestReleaseNamesTheSlot: of a limited lock whose first slot is free, it names
-// one that somebody can be released from. JSON has all that have rows.
+// one that somebody can be released from. JSON has all that have rows. The
+// first may be the row of a lock that had no limit, and remember its event.
 func TestReleaseNamesTheSlot(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	cooled := driver.Row{Token: "cools", Cooldown: "t", Stamp: now, Until: now.Add(-time.Second)}
 	free, held := driver.Row{Stamp: now}, driver.Row{Token: "t", Stamp: now, Until: now.Add(time.Hour)}
 	dead := driver.Row{Token: "t", Stamp: now, Until: now.Add(-time.Second)}
+	remembers := free
+	remembers.Memory.Completed = []driver.CompletedEvent{{Event: "e", Until: now.Add(time.Hour)}}
 	for name, c := range map[string]struct {
 		slots someRows
 		says  string
@@ -110,15 +113,17 @@ func TestReleaseNamesTheSlot(t *testing.T) {
 		"one has cooled":    {someRows{"slot:2:a": cooled, "slot:3:a": held}, "for example orders/slot:3:a"},
 		"all are free":      {someRows{"slot:2:a": cooled, "slot:3:a": free}, "nobody holds orders/a"},
 	} {
-		c.slots["a"] = free
-		var shown strings.Builder
-		expect.Must(t, (&Show{jsonFlag: jsonFlag{true}}).print(t.Context(), &shown, c.slots, &driver.NamedRow{Name: "orders/a", Row: free}))
-		if n := strings.Count(shown.String(), "\"slot\":"); n != len(c.slots) {
-			t.Errorf("%s: show --json has %d slots:\n%s", name, n, shown.String())
-		}
-		err := release(t.Context(), rowsOnly{memstore.New(), c.slots}, "orders", "a", io.Discard, answering(nil, nil))
-		if status(err) != 1 || !strings.HasSuffix(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
+		for _, first := range []driver.Row{free, remembers} {
+			c.slots["a"] = first
+			var shown strings.Builder
+			expect.Must(t, (&Show{jsonFlag: jsonFlag{true}}).print(t.Context(), &shown, c.slots, &driver.NamedRow{Name: "orders/a", Row: first}))
+			if n := strings.Count(shown.String(), "\"slot\":"); n != len(c.slots) {
+				t.Errorf("%s: show --json has %d slots:\n%s", name, n, shown.String())
+			}
+			err := release(t.Context(), rowsOnly{memstore.New(), c.slots}, "orders", "a", io.Discard, answering(nil, nil))
+			if status(err) != 1 || !strings.HasSuffix(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -102,14 +102,12 @@ func inNamespace(namespace string) string {
 func (c *Show) print(ctx context.Context, out io.Writer, store driver.Inspector, row *driver.NamedRow) error {
 	now := time.Now()
 	r := inspect.Describe(row.Name, &row.Row, now)
-	if inspect.MayHaveSlots(&row.Row) {
-		slots, err := inspect.Slots(ctx, store, row.Name)
-		if err != nil {
-			return err
-		}
-		for i := range slots {
-			r.Slots = append(r.Slots, inspect.Describe(slots[i].Name, &slots[i].Row, now))
-		}
+	slots, err := inspect.Slots(ctx, store, row.Name)
+	if err != nil {
+		return err
+	}
+	for i := range slots {
+		r.Slots = append(r.Slots, inspect.Describe(slots[i].Name, &slots[i].Row, now))
 	}
 	if c.JSON {
 		return inspect.WriteJSON(out, r, "  ")
