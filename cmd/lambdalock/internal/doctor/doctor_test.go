@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -315,6 +316,24 @@ func TestRedis(t *testing.T) {
 			want(t, doctor.Redis(t.Context(), c.info, "localhost:6379"), c.want...)
 		})
 	}
+}
+
+// TestRedisUnread: a server that has answered need not be started.
+func TestRedisUnread(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	server.SetError("NOPERM User someone has no permissions to run the 'info' command")
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	defer func() { _ = client.Close() }()
+	says := func(remedy string) {
+		t.Helper()
+		if found := doctor.Redis(t.Context(), client, "localhost:6379"); len(found) != 1 || !strings.HasSuffix(found[0].Text, ". "+remedy) {
+			t.Errorf("%+v, want %q", found, remedy)
+		}
+	}
+	says("Allow the user +info")
+	server.Close()
+	says("Start it, or correct its address")
 }
 
 func TestFunction(t *testing.T) {

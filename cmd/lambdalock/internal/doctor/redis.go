@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -19,7 +20,11 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 	var found lines
 	text, err := client.Info(ctx).Result()
 	if err != nil {
-		found.warn(checkUnread, forStore, "the settings of Redis %s cannot be read: %v. Start it, or allow the user +info", address, err)
+		remedy := "Start it, or correct its address"
+		if errors.As(err, new(redis.Error)) { // it has answered
+			remedy = "Allow the user +info"
+		}
+		found.warn(checkUnread, forStore, "the settings of Redis %s cannot be read: %v. %s", address, err, remedy)
 		return found
 	}
 	info := parseInfo(text)
