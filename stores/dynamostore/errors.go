@@ -67,7 +67,11 @@ func (s *Store) classify(err error) error {
 		return e
 	}
 	e.Unapplied, e.Lasting = true, true
-	if code == "ResourceNotFoundException" {
+	switch {
+	case s.table == "": // the answers to that differ, and none says it
+		e.Hint = "the table's name is empty: give dynamostore.New one; if it takes that from an environment variable such as LOCK_TABLE_NAME, set it"
+		return e
+	case code == "ResourceNotFoundException":
 		e.Hint = "the table does not exist in " + s.place() + ": correct its name, for example in LOCK_TABLE_NAME, or create it with `lambdalock create-table`"
 		return e
 	}

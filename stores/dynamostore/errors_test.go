@@ -95,6 +95,16 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store { return dynamostore.New(f.client, "missing") },
 			says: []string{"DynamoDB table missing", "create-table", "in this account in eu-central-1: "},
 		},
+		"no name, as of a variable that is not set": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store { return dynamostore.New(f.client, "") },
+			says: []string{"the table's name is empty", "LOCK_TABLE_NAME"}, never: []string{"correct its name"},
+		},
+		"no name, as DynamoDB answers": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
+				return dynamostore.New(refusing{f.client, "ValidationException"}, "")
+			},
+			says: []string{"the table's name is empty"},
+		},
 		"missing table, a client that hides its Region": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
 				return dynamostore.New(refusing{f.client, "ResourceNotFoundException"}, table)
