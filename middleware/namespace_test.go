@@ -16,8 +16,8 @@ import (
 )
 
 // TestNamespaceOfTheEnvironment shows that the namespace comes from the option
-// from LOCK_NAMESPACE, which the construct sets,
-// or is the name of the function.
+// or from LOCK_NAMESPACE, which the construct sets, or is the name of the
+// function, and that every observation has it.
 func TestNamespaceOfTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable string
@@ -39,13 +39,20 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 			}
 			f := newFixture()
 			locker := expect.Value(lock.New(f.faulty, &lock.Options{Namespace: c.want}))(t)
-			h := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
-				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "orders"}); !errors.Is(err, lock.ErrHeld) {
+			key := keyfuncs.ByField(func(o order) string { return o.ID })
+			h := middleware.WithLock(keyfuncs.Optional(key), func(ctx context.Context, o order) error {
+				if _, err := locker.Acquire(t.Context(), lock.Key{Name: "1"}); o.ID == "1" && !errors.Is(err, lock.ErrHeld) {
 					t.Errorf("the name is not held in namespace %q: %v", c.want, err)
 				}
 				return nil
 			}, f.options(c.opts...)...)
 			expect.OK(t, h(t.Context(), order{ID: "1"}))
+			expect.OK(t, h(t.Context(), order{}))
+			for _, o := range f.observed {
+				if o.Namespace != c.want {
+					t.Errorf("%s was observed in namespace %q", o.Outcome, o.Namespace)
+				}
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,7 +148,8 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 }
 
 // TestOverdueObserverThatPanics shows that the panic of the observer fails the
-// record about which it was told, and no other.
+// record about which it was told, and no other, and that what the handler says
+// of its failure counts.
 func TestOverdueObserverThatPanics(t *testing.T) { // F48
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f := newFixture()
@@ -156,9 +158,26 @@ func TestOverdueObserverThatPanics(t *testing.T) { // F48
 				panic("observer")
 			}
 		})
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options(observe)...)
-		r, err := h(ctx, sqsBatch(message("a", "quick"), message("b", "stuck")))
-		wantReturned(t, r, err, "b")
+		var permanent []string
+		onFailed := middleware.OnFailed(func(_ context.Context, failed []*middleware.Failed[events.SQSMessage]) {
+			for _, m := range failed {
+				if errors.As(m.Err, new(*middleware.PermanentError)) {
+					permanent = append(permanent, m.Record.MessageId)
+				}
+			}
+		})
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+			err := behaves(ctx, m)
+			if m.MessageId == "c" {
+				return middleware.Permanent(errRecord)
+			}
+			return err
+		}, f.options(observe, onFailed)...)
+		r, err := h(ctx, sqsBatch(message("a", "quick"), message("b", "stuck"), message("c", "stuck")))
+		wantReturned(t, r, err, "b", "c")
+		if !slices.Equal(permanent, []string{"c"}) {
+			t.Errorf("failed for good: %q, want c", permanent)
+		}
 	})
 }
 
