@@ -61,7 +61,7 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 	case err != nil:
 		return event, &lock.NoKeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
-	if reason := unopened[E](text); reason != "" {
+	if reason := unopened(carrier, event, text); reason != "" {
 		return event, &lock.NoKeyError{Field: field, Reason: reason}
 	}
 	if s3, ok := any(event).(events.S3Event); ok && len(s3.Records) == 0 {
@@ -75,30 +75,39 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 	return event, nil
 }
 
-// unopened returns what to do if text is another envelope, and a type of the
-// user's takes nothing of what that carries. It returns "" otherwise.
-func unopened[E any](text []byte) string {
-	if eventkind.OfType[E]() != nil || !bytes.Contains(text, []byte(`"TopicArn"`)) && !bytes.Contains(text, []byte(`"detail-type"`)) { // most texts
+// unopened returns what to do if text is another envelope, and event, of a type
+// of the user's, takes nothing of what that carries, or if it is another event
+// of AWS of which event takes nothing. It returns "" otherwise.
+func unopened[E any](carrier *eventkind.Kind, event E, text []byte) string {
+	envelope := bytes.Contains(text, []byte(`"TopicArn"`)) || bytes.Contains(text, []byte(`"detail-type"`))
+	if eventkind.OfType[E]() != nil || !envelope && !isZero(event) { // most texts
 		return ""
 	}
+	switch kind := eventkind.Of(text); {
+	case kind == nil || kind == eventkind.S3Test: // it comes before the events that a type is for
+		return ""
+	case kind == eventkind.SNSMessage || kind == eventkind.EventBridge:
+		return unopenedIn[E](kind, text)
+	case !isZero(event):
+		return ""
+	default:
+		return fmt.Sprintf("holds %s, of which %T takes nothing: its key function is %s", kind, event, kind.KeyFunction(carrier))
+	}
+}
+
+// unopenedIn is unopened for an envelope, of which a type may take more than
+// what it carries, such as the id.
+func unopenedIn[E any](kind *eventkind.Kind, text []byte) string {
 	var carried struct {
 		Message json.RawMessage `json:"Message,omitempty"`
 		Detail  json.RawMessage `json:"detail,omitempty"`
 	}
-	kind := eventkind.Of(text)
-	if kind != eventkind.SNSMessage && kind != eventkind.EventBridge || json.Unmarshal(text, &carried) != nil {
+	if json.Unmarshal(text, &carried) != nil {
 		return ""
 	}
 	var event E
 	doc, err := json.Marshal(carried)
-	if err != nil || json.Unmarshal(doc, &event) != nil {
-		return ""
-	}
-	taken := reflect.ValueOf(&event).Elem()
-	for taken.Kind() == reflect.Pointer && !taken.IsNil() {
-		taken = taken.Elem()
-	}
-	if !taken.IsZero() {
+	if err != nil || json.Unmarshal(doc, &event) != nil || !isZero(event) {
 		return ""
 	}
 	takes := fmt.Sprintf(", and %T takes nothing of what that carries: ", event)
@@ -106,6 +115,15 @@ func unopened[E any](text []byte) string {
 		return "is an SNS message" + takes + "turn on raw message delivery for the subscription, or put SNSBody around the key function"
 	}
 	return "is an EventBridge event" + takes + "let the rule send only the detail, with the input path $.detail, or put EventBridgeDetail around the key function"
+}
+
+// isZero reports whether event, or what it points to, is the zero value.
+func isZero[E any](event E) bool {
+	v := reflect.ValueOf(&event).Elem()
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	return v.IsZero()
 }
 
 var errNotUTF8 = errors.New("it is not UTF-8")

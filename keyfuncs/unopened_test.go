@@ -3,8 +3,12 @@ package keyfuncs_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -45,6 +49,43 @@ func TestUnopenedEnvelope(t *testing.T) {
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEvent](name))), bus)
 	keyOf(t, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeDetail(constant[body](name)))), bus)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[body](name))), `{"id":"17","item":1,"detail-type":"x"}`)
+}
+
+// TestBodyOfAnotherKind shows that the same holds for every event that a body
+// can be: a type of the user's which takes nothing of it would be empty.
+func TestBodyOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		ID string `json:"id"`
+	}
+	type ownNotification struct {
+		Records []struct {
+			S3 struct{ Bucket struct{ Name string } }
+		}
+	}
+	type ownBatch struct {
+		Records []order
+	}
+	const name = "n"
+	s3 := load[events.SQSEvent](t, "sqs-s3.json").Records[0].Body
+	for field, key := range map[string]keyfuncs.Func[string]{
+		"body":         inQueue(keyfuncs.SQSBody(constant[order](name))),
+		"Sns.Message":  inTopic(keyfuncs.SNSBody(constant[order](name))),
+		"kinesis.data": inStream(keyfuncs.KinesisBody(constant[order](name))),
+	} {
+		_, err := key(t.Context(), s3)
+		refused(t, "S3 in "+field, err, field, "holds an S3 notification, of which keyfuncs_test.order takes nothing: its key function is ")
+	}
+	failed := string(expect.Value(os.ReadFile("testdata/invocationrecord.json"))(t))
+	_, err := inQueue(keyfuncs.SQSBody(constant[*order](name)))(t.Context(), failed)
+	refused(t, "an invocation record", err, "body", "its key function is SQSBody(services.InvocationRecord)")
+
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), s3)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), load[events.SQSEvent](t, "sqs-s3-test.json").Records[0].Body)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownBatch](name))), `{"Records":[{"id":"17","s3":{}}]}`)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[events.S3Event](name))), s3)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[any](name))), s3)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[order](name))), `{"Records":[]}`)
 }
 
 func constant[E any](name string) keyfuncs.Func[E] {
