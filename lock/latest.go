@@ -149,6 +149,7 @@ func (s *series) run(work func(context.Context) error) (err error) {
 			r.Owed = relied
 		}
 	}()
+	l.repeats = true
 	ctx := driver.NewContext(l.work, (*repeatedLock)(l))
 	for {
 		if err := work(ctx); err != nil {

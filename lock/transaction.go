@@ -12,6 +12,9 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	if l.set != nil {
 		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Prefix(keyfuncs.Once(byID), \"transfer\"), handler))"}
 	}
+	if around := l.firstWithEvent(); around != nil && around != &l.hold {
+		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has no Event and no Order, but key " + around.key.Digest() + " around it has, and is completed after the transaction: an event that is interrupted before that would write again. Put the lock with the Event innermost, and those without one around it, such as WithLock(byCustomer, WithLock(keyfuncs.Prefix(keyfuncs.Once(byID), \"order\"), handler)), or write without dynamostore.Transact what may be written again"}
+	}
 	if cause := context.Cause(ctx); cause != nil && !l.end.hasBegun() {
 		return cause // such as a *LostError
 	}
@@ -32,4 +35,19 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	tell, err := l.settle(s)
 	tell()
 	return err
+}
+
+// firstWithEvent returns the lock with an Event or an Order: this one, or the
+// nearest around it, or nil. That of Latest does not count: its work may always
+// run again, and a lock of the event inside it would skip the runs for others.
+func (l *Lock) firstWithEvent() *hold {
+	for held := range l.chain {
+		switch {
+		case held.repeats:
+			return nil
+		case held.key.Event != "" || held.key.Order != "":
+			return held
+		}
+	}
+	return nil
 }

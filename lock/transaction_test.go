@@ -166,6 +166,63 @@ func TestTransactionWithoutEvent(t *testing.T) {
 	})
 }
 
+// TestTransactionInsideAnEvent shows that a transaction is refused if the lock
+// that it completes has no Event and one around it has: that one is completed
+// later, so an event that is interrupted before would apply the writes again.
+func TestTransactionInsideAnEvent(t *testing.T) {
+	ordered := lock.Key{Name: "resource", Order: "1"}
+	for name, c := range map[string]struct {
+		around  []lock.Key
+		inner   lock.Key
+		refused bool
+	}{
+		"an event":              {around: []lock.Key{event("e1")}, inner: lock.Key{Name: "inner"}, refused: true},
+		"an order":              {around: []lock.Key{ordered}, inner: lock.Key{Name: "inner"}, refused: true},
+		"an event farther out":  {around: []lock.Key{event("e1"), {Name: "between"}}, inner: lock.Key{Name: "inner"}, refused: true},
+		"neither":               {around: []lock.Key{resource}, inner: lock.Key{Name: "inner"}},
+		"an event in an event":  {around: []lock.Key{event("e1")}, inner: lock.Key{Name: "inner", Event: "e1"}},
+		"an order in an event":  {around: []lock.Key{event("e1")}, inner: lock.Key{Name: "inner", Order: "1"}},
+		"nothing, and no event": {inner: resource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				ctx := t.Context()
+				for _, key := range c.around {
+					ctx = expect.Value(l.Acquire(ctx, key))(t).Context()
+				}
+				lk := expect.Value(l.Acquire(ctx, c.inner))(t)
+				sent := 0
+				err := transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+					sent++
+					return f.faulty.Settle(ctx, s)
+				})
+				if isConfigError(err) != c.refused || (sent == 0) != c.refused || err != nil && !c.refused {
+					t.Errorf("sent %d times: %v", sent, err)
+				}
+				if c.refused {
+					expect.OK(t, lk.Complete())
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		set := f.mustAcquireAll(l, keys("e", "a", "b")...)
+		lk := expect.Value(l.Acquire(set.Context(), resource))(t)
+		if err := transact(t, f, lk, f.faulty.Settle); !isConfigError(err) {
+			t.Errorf("inside a set of keys with an event: %v", err)
+		}
+		// A run of Latest may always be repeated, and an Event inside it would skip
+		// the run for others.
+		expect.OK(t, l.Latest(t.Context(), lock.Key{Name: "latest", Event: "e1"}, func(ctx context.Context) error {
+			return transact(t, f, expect.Value(l.Acquire(ctx, lock.Key{Name: "inner"}))(t), f.faulty.Settle)
+		}))
+	})
+}
+
 // TestHeartbeatDuringTransaction shows that a renewal that is refused while a
 // transaction is under way counts as a loss only if the transaction is not
 // applied. If an observer blocks the heartbeat, the end of the lease counts.

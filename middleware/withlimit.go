@@ -16,6 +16,8 @@ import (
 //
 //	EachSQSBody(keyfuncs.Prefix(byOrder, "order"), WithLimit(partnerOf, 3, handle, OnHeld(Wait(d))))
 //
+// Only a handler with dynamostore.Transact needs that wrapper inside.
+//
 // Give all functions that share a name the same n and the same [Namespace]; if
 // two differ, the larger n counts. Each of the n that is found held costs one
 // more request.

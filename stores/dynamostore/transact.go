@@ -32,8 +32,10 @@ const maxActions = 100
 //
 // Call it as the last thing in a handler under middleware.WithLock, or in the
 // work of a lock.Locker, with the context of that work: afterwards the lock is
-// free and the context has ended. The key of the innermost lock needs an Event
-// or an Order. To keep a result for replay, use [TransactWithResult].
+// free and the context has ended. It completes the innermost lock, whose key
+// needs an Event or an Order: under a lock without, no duplicate is recognised,
+// and inside the lock of an event it is refused. To keep a result for replay,
+// use [TransactWithResult].
 //
 // The transaction may have up to 99 actions, in the account and Region of the
 // lock table and none on the row of the lock. It is repeated after conflicts,
@@ -51,7 +53,9 @@ const maxActions = 100
 //     answer, the name stays held until the lease ends, and the next delivery
 //     runs only if the transaction was not applied
 //   - a [*driver.ConfigError]: there is no lock that a transaction can
-//     complete, or the client asks another DynamoDB than that of the lock table
+//   - a [*driver.ConfigError]: there is no lock that a transaction can
+//     complete, the client asks another DynamoDB than that of the lock table, or
+//     a lock around the innermost has an Event and that has none
 func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	return transact(ctx, client, in, nil)
 }
