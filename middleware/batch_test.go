@@ -80,20 +80,6 @@ func TestBatchPoison(t *testing.T) { // F31
 	})
 }
 
-// TestOrderPerNameLeavesQueues shows that the messages of a group keep their
-// order whatever their names.
-func TestOrderPerNameLeavesQueues(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.OrderPerName())...)
-		r, err := h(ctx, sqsBatch(inGroup("y", message("y1", "")), inGroup("x", message("x1", "fails")), inGroup("x", message("x2", ""))))
-		wantReturned(t, r, err, "x1", "x2")
-		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"x1", "y1"}) {
-			t.Errorf("ran %q", runs.began)
-		}
-	})
-}
-
 // TestBatchFIFO shows that the messages of a group keep their order, that a
 // failure keeps back the rest of its group, and that groups do not wait for
 // each other.
@@ -140,7 +126,7 @@ func TestBatchFIFOPoison(t *testing.T) {
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.OrderPerName())...) // which has no effect on queues
+		h := middleware.EachSQSMessage(key, runs.sqs, f.options()...)
 		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "poison")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "")),
 		))

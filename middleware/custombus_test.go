@@ -38,7 +38,7 @@ func (l *runLog) bus(ctx context.Context, e awsevents.CustomBusEvent) error {
 func TestEachEventBridgeEvent(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		h := lambda.NewHandler(middleware.EachEventBridgeEvent(keyfuncs.CustomBusEvent, runs.bus, f.options(middleware.OrderPerName())...))
+		h := lambda.NewHandler(middleware.EachEventBridgeEvent(keyfuncs.CustomBusEvent, runs.bus, f.options()...))
 		array := func(delivery, a2 string) []byte {
 			return []byte("[" + strings.Join([]string{
 				busEvent("a1", "a", delivery, ""), busEvent("b1", "b", delivery, ""), busEvent("a2", "a", delivery, a2), busEvent("b2", "b", delivery, ""), busEvent("a3", "a", delivery, ""),

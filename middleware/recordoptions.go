@@ -26,8 +26,8 @@ func Concurrency(n int) Option {
 
 // OrderPerName keeps the order of stream records only among those of the same
 // lock name, so that other names are handled at the same time and go on after a
-// failure. Default: the order of the whole shard or partition. FIFO queues keep
-// the order of their message groups in any case.
+// failure. Default: the order of the whole shard or partition. Other wrappers
+// panic: FIFO queues always keep the order of their message groups.
 func OrderPerName() Option {
 	return func(o *settings) { o.each.orderPerName = true }
 }

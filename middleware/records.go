@@ -44,7 +44,7 @@ func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler RecordHand
 }
 
 func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-	src := source[events.SQSMessage]{strict: true, group: eventkind.FIFOGroup}
+	src := source[events.SQSMessage]{group: eventkind.FIFOGroup}
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(m *events.SQSMessage) (events.SQSBatchItemFailure, bool) {
 			return events.SQSBatchItemFailure{ItemIdentifier: m.MessageId}, m.MessageId != ""
@@ -88,6 +88,10 @@ func batchOf[R any](opens openerOf[R], sig signature, opts []Option) *batch[R] {
 	s.checkPolicies(sig, true)
 	if s.each.partialAnswers && reflect.TypeFor[R]() != reflect.TypeFor[events.KafkaRecord]() {
 		refuse("PartialAnswers is for EachKafkaRecord: the wrappers for SQS, Kinesis and DynamoDB always return the records that failed, and other sources take no such answer: leave it out")
+	}
+	record := reflect.TypeFor[R]()
+	if s.each.orderPerName && (eventkind.OfRecord(record) == eventkind.SQS || !eventkind.IsKept(record)) {
+		refuse("OrderPerName is for streams: a FIFO queue and a custom event bus always keep the order of their groups, and other sources have no order: leave it out")
 	}
 	around, onFailed := aroundOf[R](s.each.around), onFailedOf[R](s.each.onFailed)
 	return &batch[R]{wrapper: newWrapper(&s.config), each: s.each, open: opens(&s.config), around: around, onFailed: onFailed}
@@ -192,9 +196,8 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 func EachEventBridgeEvent[K keyfuncs.For[awsevents.CustomBusEvent]](key K, handler RecordHandler[awsevents.CustomBusEvent], opts ...Option) func(context.Context, awsevents.CustomBusEvents) error {
 	b := newBatch(key, handler, opts)
 	src := source[awsevents.CustomBusEvent]{
-		strict: true,
-		group:  func(e *awsevents.CustomBusEvent) string { return e.SystemMetadata.EventGroupID },
-		place:  func(_ *awsevents.CustomBusEvent, i int) string { return fmt.Sprintf("[%d]", i) },
+		group: func(e *awsevents.CustomBusEvent) string { return e.SystemMetadata.EventGroupID },
+		place: func(_ *awsevents.CustomBusEvent, i int) string { return fmt.Sprintf("[%d]", i) },
 	}
 	return func(ctx context.Context, e awsevents.CustomBusEvents) error {
 		return src.wholeAnswer(b.run(ctx, src, e), e)

@@ -56,7 +56,7 @@ func (d *delivery[R]) groupOf(t *task[R]) string {
 	if d.source.group == nil {
 		return ""
 	}
-	if d.each.orderPerName && !d.source.strict {
+	if d.each.orderPerName {
 		return t.key.Name
 	}
 	return d.source.group(t.record)

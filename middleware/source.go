@@ -5,7 +5,6 @@ import "fmt"
 // source is what differs between the batches of different event sources.
 type source[R any] struct {
 	group  func(*R) string          // the group within which a record keeps its order; nil or "": none
-	strict bool                     // OrderPerName does not apply
 	place  func(r *R, i int) string // where a record is in the event; nil: Records[i]
 	broken map[int]error            // by the index of a record that could not be decoded
 }

@@ -16,7 +16,9 @@ import (
 //
 //	EachSQSBody(keyfuncs.Prefix(byOrder, "order"), WithLimit(partnerOf, 3, handle, OnHeld(Wait(d))))
 //
-// Only a handler with dynamostore.Transact needs that wrapper inside.
+// Only a handler with dynamostore.Transact needs that wrapper inside. WithLimit
+// panics with [OnInterrupted], [OnCompleted] and [RememberFor], which are about
+// events. [Remember] counts only for wrappers inside it.
 //
 // Give all functions that share a name the same n and the same [Namespace]; if
 // two differ, the larger n counts. Each of the n that is found held costs one
@@ -36,9 +38,14 @@ func WithLimit[E, H any](nameOf func(event E) string, n int, handler H, opts ...
 // limitedTo makes a wrapper acquire a name as one of n. It is the last option.
 func limitedTo(n int) Option {
 	return func(s *settings) {
-		if s.engine.OnInterrupted != nil {
-			refuse("OnInterrupted is about events, and WithLimit tells none apart: give it to the wrapper around this one")
+		aboutEvents := func(option string, given bool) {
+			if given {
+				refuse("%s is about events, and WithLimit tells none apart: give it to the wrapper around this one", option)
+			}
 		}
+		aboutEvents("OnInterrupted", s.engine.OnInterrupted != nil)
+		aboutEvents("OnCompleted", s.completed.chosen)
+		aboutEvents("RememberFor", s.rememberFor != nil)
 		s.acquire = func(ctx context.Context, l *lock.Locker, keys keySet) (*lock.Lock, error) {
 			return l.AcquireOneOf(ctx, keys.Name, n)
 		}

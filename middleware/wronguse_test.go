@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -50,10 +51,24 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"key of the detail": {func() {
 			middleware.WithLock(byOrder, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
 		}, "the handler takes events.EventBridgeEvent, but"},
-		"no name":             {func() { middleware.WithLimit[order](nil, 3, ok, opts()...) }, "the function for the name is nil"},
-		"limit 0":             {func() { middleware.WithLimit(toPartner[order], 0, ok, opts()...) }, "WithLimit(…, 0, …): use 1 to 100"},
-		"negative":            {func() { middleware.WithLimit(toPartner[order], -1, ok, opts()...) }, "WithLimit(…, -1, …): use 1 to 100"},
-		"more than 100":       {func() { middleware.WithLimit(toPartner[order], lock.MaxLimit+1, ok, opts()...) }, "WithLimit(…, 101, …): use 1 to 100"},
+		"no name":       {func() { middleware.WithLimit[order](nil, 3, ok, opts()...) }, "the function for the name is nil"},
+		"limit 0":       {func() { middleware.WithLimit(toPartner[order], 0, ok, opts()...) }, "WithLimit(…, 0, …): use 1 to 100"},
+		"negative":      {func() { middleware.WithLimit(toPartner[order], -1, ok, opts()...) }, "WithLimit(…, -1, …): use 1 to 100"},
+		"more than 100": {func() { middleware.WithLimit(toPartner[order], lock.MaxLimit+1, ok, opts()...) }, "WithLimit(…, 101, …): use 1 to 100"},
+		"completed, limit": {func() {
+			middleware.WithLimit(toPartner[order], 3, ok, opts(middleware.OnCompleted(middleware.Fail))...)
+		}, "OnCompleted is about events"},
+		"remembered, limit": {func() {
+			middleware.WithLimit(toPartner[order], 3, text, opts(middleware.RememberFor(func(string) time.Duration { return time.Hour }))...)
+		}, "RememberFor is about events"},
+		"order, S3": {func() {
+			middleware.EachS3Record(keyfuncs.S3Record, handles[events.S3EventRecord], opts(middleware.OrderPerName())...)
+		}, "OrderPerName is for streams"},
+		"order, SNS": {func() { middleware.EachSNSBody(byOrder, ok, opts(middleware.OrderPerName())...) }, "OrderPerName is for streams"},
+		"order, SQS": {func() { middleware.EachSQSBody(byOrder, ok, opts(middleware.OrderPerName())...) }, "OrderPerName is for streams"},
+		"order, bus": {func() {
+			middleware.EachEventBridgeEvent(keyfuncs.CustomBusEvent, handles[awsevents.CustomBusEvent], opts(middleware.OrderPerName())...)
+		}, "OrderPerName is for streams"},
 		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, opts()...) }, "OnHeld(Skip)"},
 		"no function":         {func() { middleware.WithLock(byOrder, 42, opts()...) }, "not a function"},
 		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, opts()...) }, "nil"},
