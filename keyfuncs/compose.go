@@ -29,8 +29,9 @@ func Static(name string) Func[any] {
 // ByField locks what find returns from the event: that is the Name. On its own
 // it makes a plain mutex; [Once], [EventFrom] or an envelope adds an Event, and
 // [Prefix] tells the values of two wrappers apart. The error is a
-// [*lock.NoKeyError] if the Name is empty or contains U+FFFD, as which Go
-// decodes broken characters. ByField panics if find is nil.
+// [*lock.NoKeyError] if the Name contains U+FFFD, as which Go decodes broken
+// characters. An empty Name is refused later, by the wrapper or the Locker.
+// ByField panics if find is nil.
 func ByField[E any](find func(E) string) Func[E] {
 	if find == nil {
 		panic("lambdalock: keyfuncs.ByField(nil): give it the function that finds the name in your event")
