@@ -45,7 +45,8 @@ type replayPolicy struct{}
 
 // Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
 // wait. It stops earlier if the handler would otherwise have less than 100 ms
-// to run. After that it does the same as [Fail]. Lambda bills the waiting time.
+// to run, so let the timeout be longer than atMost and a run together. After
+// that it does the same as [Fail]. Lambda bills the waiting time.
 func Wait(atMost time.Duration) HeldPolicy {
 	return waitPolicy(atMost)
 }
