@@ -14,7 +14,8 @@ import (
 // returns a handler of the same type.
 //
 // handler is any function that lambda.Start takes, or a [lambda.Handler], whose
-// payload is decoded only to compute the key. Its event must be the key
+// payload is decoded only to compute the key; for that of lambda.NewHandler,
+// pass the function that it was made from. The event must be the key
 // function's event type, a pointer to it or a type that implements it;
 // json.RawMessage, []byte, any and map[string]any are decoded for the key
 // alone. A handler that takes no event needs [keyfuncs.Static]. One that
