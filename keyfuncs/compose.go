@@ -22,7 +22,12 @@ import (
 // [EventBridgeSchedule]. Where a Func[E] is needed, as in [All], write
 //
 //	ByField(func(E) string { return "search-index" })
+//
+// Static panics if name is empty.
 func Static(name string) Func[any] {
+	if name == "" {
+		panic(`lambdalock: keyfuncs.Static(""): give it a name; if that comes from a setting, such as an environment variable, set it`)
+	}
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }
 

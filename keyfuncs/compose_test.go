@@ -44,7 +44,7 @@ func TestPrefixIsUnambiguous(t *testing.T) { // F28
 		}
 	}
 	distinct(t, keys)
-	if k, _ := keyfuncs.Prefix(keyfuncs.Static(""), "p")(t.Context(), nil); k.Name != "" {
+	if k, _ := keyfuncs.Prefix(keyfuncs.ByField(func(any) string { return "" }), "p")(t.Context(), nil); k.Name != "" {
 		t.Errorf("an empty name became %q", k.Name)
 	}
 }

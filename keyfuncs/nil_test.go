@@ -44,6 +44,7 @@ func TestNilKeyFunctions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { panics(t, use, "keyfuncs.H") })
 	}
+	panics(t, func() { keyfuncs.Static("") }, "keyfuncs.Static", "setting")
 }
 
 func panics(t *testing.T, use func(), within ...string) {

@@ -50,7 +50,7 @@ const (
 func (k Key) check() error {
 	switch {
 	case k.Name == "":
-		return &NoKeyError{Field: "Name", Reason: "is empty: let the sender fill in the field that the key function reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names the key function"}
+		return &NoKeyError{Field: "Name", Reason: "is empty: if it comes from the event, let the sender fill in the field that the key function reads, or correct its json tag; otherwise set what it is made from, such as an environment variable; if the event comes from another source, `lambdalock explain` names the key function"}
 	case len(k.Order) > maxOrder || !utf8.ValidString(k.Order):
 		return &NoKeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes: stores compare it bytewise, so it cannot be hashed"}
 	}
