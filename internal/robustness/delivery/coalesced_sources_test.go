@@ -141,7 +141,15 @@ func mergedOptions[R any](p *mergedProcess, id func(R) string) []middleware.Opti
 			}
 		}
 	})
-	return append(slices.Clone(p.m.options), middleware.Store(p), moves)
+	options := append(slices.Clone(p.m.options), middleware.Store(p), moves)
+	switch any(*new(R)).(type) {
+	case events.SQSMessage, awsevents.CustomBusEvent: // which always keep the order of their groups
+	default:
+		if p.m.byName {
+			options = append(options, middleware.OrderPerName())
+		}
+	}
+	return options
 }
 
 // returned returns the changes that a function returned, by a partial answer.

@@ -89,6 +89,7 @@ type merged struct {
 	store   driver.Store
 	late    fault.Copies
 	options []middleware.Option
+	byName  bool // streams keep the order of names
 	least   time.Duration
 
 	mu      sync.Mutex
@@ -139,9 +140,7 @@ func (m *merged) draw() {
 	case 1:
 		m.options = append(m.options, middleware.Heartbeat(4*time.Second))
 	}
-	if m.roll(2) == 0 {
-		m.options = append(m.options, middleware.OrderPerName())
-	}
+	m.byName = m.roll(2) == 0
 	if m.roll(3) == 0 {
 		m.least = time.Duration(1+m.roll(5)) * time.Second
 		m.options = append(m.options, middleware.HoldAtLeast(m.least))
