@@ -207,6 +207,27 @@ func TestMetricsOfNestedWrappers(t *testing.T) {
 	wantTotals(t, f, got, "shop")
 }
 
+// TestTotalsAreFinal shows that what is observed after the invocation, such as
+// by a goroutine that outlives it, does not change the totals that were told.
+func TestTotalsAreFinal(t *testing.T) { // F17
+	t.Parallel()
+	f := newFixture()
+	var told middleware.Totals
+	count := middleware.Metrics(func(_ context.Context, t middleware.Totals) { told = t })
+	var within context.Context
+	h := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
+		within = context.WithoutCancel(ctx)
+		return nil
+	}, f.options(count)...)
+	expect.OK(t, h(t.Context(), order{ID: "1"}))
+	outcomes := maps.Clone(told.Outcomes)
+	late := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, f.options(count)...)
+	expect.OK(t, late(within, order{ID: "2"}))
+	if !maps.Equal(told.Outcomes, outcomes) {
+		t.Errorf("the outcomes became %v, were %v", told.Outcomes, outcomes)
+	}
+}
+
 // TestMetricsOfAStream shows that the totals include how a streamed response
 // ended.
 func TestMetricsOfAStream(t *testing.T) {

@@ -142,6 +142,23 @@ func TestAcrossTenants(t *testing.T) { // F28
 	}
 }
 
+// TestAcrossTenantsWithoutEvent shows that a key without an Event stays one: no
+// later event of the tenant is taken for a duplicate.
+func TestAcrossTenantsWithoutEvent(t *testing.T) { // F28
+	t.Parallel()
+	ran := 0
+	h := middleware.WithLock(keyfuncs.ByField(func(o order) string { return o.ID }), func(context.Context, order) error {
+		ran++
+		return nil
+	}, newFixture().options(middleware.AcrossTenants())...)
+	for range 2 {
+		expect.OK(t, h(ofTenant(t.Context(), "blue"), order{ID: "1"}))
+	}
+	if ran != 2 {
+		t.Errorf("ran %d times, want 2", ran)
+	}
+}
+
 // TestNamesOfTenants shows that two tenants never have one name, and that a key
 // without a name stays an error.
 func TestNamesOfTenants(t *testing.T) {

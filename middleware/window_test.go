@@ -47,13 +47,18 @@ func TestTumblingWindow(t *testing.T) { // F31
 			t.Run(name+" "+members, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture()
-				_, err := lambda.NewHandler(wrap(f.options()...)[name]).Invoke(t.Context(), []byte(`{`+members+`"Records":[`+records+`]}`))
+				counted := 0
+				count := middleware.Metrics(func(_ context.Context, t middleware.Totals) { counted = t.Outcomes[lock.OutcomeRefused] })
+				_, err := lambda.NewHandler(wrap(f.options(count)...)[name]).Invoke(t.Context(), []byte(`{`+members+`"Records":[`+records+`]}`))
 				e, _ := err.(*lock.NoKeyError)
 				if refused && (e == nil || e.Field != "window" || !strings.Contains(e.Error(), "TumblingWindowInSeconds")) || !refused && err != nil {
 					t.Errorf("%v", err)
 				}
 				if refused {
 					f.want(t, lock.OutcomeRefused)
+				}
+				if want := map[bool]int{true: 1}[refused]; counted != want {
+					t.Errorf("%d refused batches were counted, want %d", counted, want)
 				}
 			})
 		}
