@@ -102,6 +102,28 @@ func TestAroundRequeuedRecord(t *testing.T) { // F63
 	}
 }
 
+// TestServedRecordNeedsNoTurn shows that a record which the run before it has
+// served waits for no claim, because it makes none.
+func TestServedRecordNeedsNoTurn(t *testing.T) { // F63
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f := newFixture()
+		f.faulty.Plan(fault.Acquire, fault.Throttle)
+		same := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+			return lock.Key{Name: "same", Event: m.MessageId}, nil
+		}
+		var ran time.Time
+		h := middleware.EachSQSMessage(same, func(context.Context, events.SQSMessage) error {
+			ran = time.Now()
+			return nil
+		}, f.options(middleware.OnlyLatest(), middleware.Concurrency(1))...)
+		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
+		wantReturned(t, r, err)
+		if late := time.Since(ran); late != 0 || f.count(lock.OutcomeRequeued) != 1 {
+			t.Errorf("the batch ended %v after the only run; observed %q", late, f.outcomes())
+		}
+	})
+}
+
 // TestRequeueIsForThrottling shows which errors do not put the record back:
 // those of claims that were not throttled, and those of the handler.
 func TestRequeueIsForThrottling(t *testing.T) { // F9, F13, F63
