@@ -17,7 +17,7 @@ type hold struct {
 	outer    *hold        // under which this one was acquired; nil: none
 	until    atomic.Int64 // microseconds: end of the lease as last confirmed
 	question question
-	repeats  bool // the work is that of Latest, which may always run again
+	repeats  bool // the work may always run again, although the key has an Event
 
 	reading sync.Mutex
 	read    time.Time // the last reading of the clock; guarded by reading

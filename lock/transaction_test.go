@@ -169,7 +169,7 @@ func TestTransactionWithoutEvent(t *testing.T) {
 // TestTransactionInsideAnEvent shows that a transaction is refused if the lock
 // that it completes has no Event and one around it has: that one is completed
 // later, so an event that is interrupted before would apply the writes again.
-func TestTransactionInsideAnEvent(t *testing.T) {
+func TestTransactionInsideAnEvent(t *testing.T) { // F53
 	ordered := lock.Key{Name: "resource", Order: "1"}
 	for name, c := range map[string]struct {
 		around  []lock.Key

@@ -217,6 +217,11 @@ func TestLinesNameRecordsOfAnySource(t *testing.T) {
 				events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
 			return err
 		},
+		"source=arn:aws:sqs:q record=sqs-1": func(opts ...middleware.Option) error {
+			_, err := middleware.EachSQSMessage(keyless[events.SQSMessage], handles[events.SQSMessage], opts...)(t.Context(),
+				events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: "arn:aws:sqs:q", MessageId: "sqs-1"}}})
+			return err
+		},
 		"source=arn:aws:sns:t record=sns-1": func(opts ...middleware.Option) error {
 			return middleware.EachSNSRecord(keyless[events.SNSEventRecord], handles[events.SNSEventRecord], opts...)(t.Context(),
 				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1", TopicArn: "arn:aws:sns:t"}}}})
