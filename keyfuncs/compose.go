@@ -44,11 +44,15 @@ func ByField[E any](find func(E) string) Func[E] {
 	return func(_ context.Context, e E) (lock.Key, error) {
 		name := find(e)
 		if strings.ContainsRune(name, utf8.RuneError) {
-			return lock.Key{}, &lock.NoKeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes broken characters: different names would be the same"}
+			return lock.Key{}, &lock.NoKeyError{Reason: "is not UTF-8 or contains U+FFFD where the key is taken from", Err: errReplaced}
 		}
 		return lock.Key{Name: name}, nil
 	}
 }
+
+// errReplaced is why a Name with U+FFFD is refused. Like what to change in the
+// code, it is not part of a Reason, which a client may see.
+var errReplaced = errors.New("Go decodes broken characters as U+FFFD, so keyfuncs.ByField would give different events the same Name")
 
 // Prefix puts a part in front of the name of another key function, for example
 // to keep two wrappers of one function apart.
@@ -108,7 +112,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
 		if err == nil && k.Event == "" {
-			err = nothingFrom("EventFrom", "Event")
+			err = nothingFrom("the second key function of EventFrom", "Event")
 		}
 		return k, err
 	}
@@ -123,10 +127,14 @@ func identity(k lock.Key) string {
 }
 
 // nothingFrom returns the error for an event without what a constructor takes
-// from its second key function. It names no field, because only that function
+// from one of its key functions. It names no field, because only that function
 // knows which one it reads.
-func nothingFrom(constructor, part string) error {
-	return &lock.NoKeyError{Reason: fmt.Sprintf("gives no %s, because the second key function of %s returned an empty Name: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names the key function", part, constructor), Missing: true}
+func nothingFrom(source, part string) error {
+	return &lock.NoKeyError{
+		Reason:  "lacks a field that its key is taken from",
+		Err:     fmt.Errorf("%s returned an empty Name, so there is no %s: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names the key function", source, part),
+		Missing: true,
+	}
 }
 
 // PayloadFrom refuses an event that comes again with another payload, with a
@@ -144,7 +152,7 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Payload = cmp.Or(other.Payload, other.Name)
 		if err == nil && k.Payload == "" {
-			err = nothingFrom("PayloadFrom", "Payload")
+			err = nothingFrom("the second key function of PayloadFrom", "Payload")
 		}
 		return k, err
 	}
@@ -182,7 +190,7 @@ func orderOf(k lock.Key) (string, error) {
 	case k.Order != "":
 		return k.Order, nil
 	case k.Name == "":
-		return "", nothingFrom("OrderFrom", "Order")
+		return "", nothingFrom("the second key function of OrderFrom", "Order")
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
@@ -217,7 +225,7 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 		for i, key := range keys {
 			k, err := key(ctx, event)
 			if err == nil && k.Name == "" {
-				err = &lock.NoKeyError{Reason: fmt.Sprintf("gives an empty Name in part %d of the joined key", i+1), Missing: true}
+				err = nothingFrom(fmt.Sprintf("part %d of Join", i+1), "Name")
 			}
 			if err != nil {
 				return lock.Key{}, err

@@ -149,6 +149,8 @@ func parse(text []byte, target any) error {
 	return err
 }
 
+var errHalf = errors.New("Go reads all of them as U+FFFD; package jmespath takes the key from json.RawMessage, which has them as they are")
+
 // faithful returns the key of an event that decode has read from a JSON text.
 // Halves of surrogate pairs all become U+FFFD there, so it refuses a key that
 // would be another one with another character in their place. inner is called
@@ -166,7 +168,7 @@ func faithful[E any](ctx context.Context, text []byte, event E, inner Func[E], d
 	}
 	exact, err := inner(ctx, event)
 	if err == nil && (otherErr != nil || k != exact) {
-		err = &lock.NoKeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
+		err = &lock.NoKeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: different keys would be the same: let the sender write whole characters`, Err: errHalf}
 	}
 	return exact, err
 }

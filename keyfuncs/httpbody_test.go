@@ -98,6 +98,47 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 }
 
 // TestHTTPBodyOfAnotherSource: every kind of request says where it came from.
+// TestHTTPClientReadsNothingOfTheCode shows that what a client gets to see of
+// an error, its Field and Reason, speaks of the request; what to change in the
+// code is left to Err, which only logs show.
+func TestHTTPClientReadsNothingOfTheCode(t *testing.T) {
+	t.Parallel()
+	field := func(name string) keyfuncs.Func[map[string]string] {
+		return keyfuncs.ByField(func(m map[string]string) string { return m[name] })
+	}
+	a, b := field("a"), field("b")
+	for what, c := range map[string]struct {
+		inner keyfuncs.Func[map[string]string]
+		body  string
+		field string
+		err   string
+	}{
+		"EventFrom":   {keyfuncs.EventFrom(a, b), `{"a":"1"}`, "body", "second key function of EventFrom"},
+		"PayloadFrom": {keyfuncs.PayloadFrom(a, b), `{"a":"1"}`, "body", "second key function of PayloadFrom"},
+		"OrderFrom":   {keyfuncs.OrderFrom(a, b), `{"a":"1"}`, "body", "second key function of OrderFrom"},
+		"Join":        {keyfuncs.Join(a, b), `{"a":"1"}`, "body", "part 2 of Join"},
+		"ByField":     {a, `{"a":"\ufffd"}`, "body", "keyfuncs.ByField"},
+		"half a pair": {keyfuncs.Hash(a), `{"a":"\ud800"}`, "body", "keyfuncs.ByField"},
+		"and raw":     {func(_ context.Context, m map[string]string) (lock.Key, error) { return lock.Key{Name: m["a"]}, nil }, `{"a":"\ud800"}`, "body.text", "package jmespath"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](c.inner)(t.Context(), events.ALBTargetGroupRequest{
+				Body: c.body, RequestContext: events.ALBTargetGroupRequestContext{ELB: events.ELBContext{TargetGroupArn: "arn"}},
+			})
+			var e *lock.NoKeyError
+			if !errors.As(err, &e) || !e.Client || e.Field != c.field || !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("%+v; want a mistake of the client, in %s, whose cause names %q", err, c.field, c.err)
+			}
+			for _, word := range []string{"key function", "keyfuncs", "json tag", "lambdalock", "Go ", "Name", "package"} {
+				if strings.Contains(e.Reason, word) {
+					t.Errorf("the client reads %q in %q", word, e.Reason)
+				}
+			}
+		})
+	}
+}
+
 func TestHTTPBodyOfAnotherSource(t *testing.T) {
 	t.Parallel()
 	rest, http, socket, url := events.APIGatewayProxyRequest{Body: "{}"}, events.APIGatewayV2HTTPRequest{Body: "{}"}, events.APIGatewayWebsocketProxyRequest{Body: "{}"}, events.LambdaFunctionURLRequest{Body: "{}"}

@@ -26,27 +26,27 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{})
 			return err
 		},
-		"no key: the event gives no Event, because the second key function of EventFrom returned an empty Name": func(ctx context.Context) error {
+		"no key: the event lacks a field that its key is taken from: the second key function of EventFrom returned an empty Name": func(ctx context.Context) error {
 			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{Customer: "c"})
 			return err
 		},
-		"no key: body gives no Event, because the second key function of EventFrom": func(ctx context.Context) error {
+		"no key: body lacks a field that its key is taken from: the second key function of EventFrom returned an empty Name, so there is no Event": func(ctx context.Context) error {
 			_, err := keyfuncs.SQSBody(keyfuncs.EventFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
-		"no key: body gives no Payload, because the second key function of PayloadFrom": func(ctx context.Context) error {
+		"no key: body lacks a field that its key is taken from: the second key function of PayloadFrom returned an empty Name, so there is no Payload": func(ctx context.Context) error {
 			_, err := keyfuncs.SQSBody(keyfuncs.PayloadFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
-		"no key: body gives no Order, because the second key function of OrderFrom": func(ctx context.Context) error {
+		"no key: body lacks a field that its key is taken from: the second key function of OrderFrom returned an empty Name, so there is no Order": func(ctx context.Context) error {
 			_, err := keyfuncs.SQSBody(keyfuncs.OrderFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
-		"no key: body gives an empty Name in part 2 of the joined key": func(ctx context.Context) error {
+		"no key: body lacks a field that its key is taken from: part 2 of Join returned an empty Name": func(ctx context.Context) error {
 			_, err := keyfuncs.SQSBody(keyfuncs.Join(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
-		"because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names": func(ctx context.Context) error {
+		"the second key function of EventFrom returned an empty Name, so there is no Event: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names": func(ctx context.Context) error {
 			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{}) // what a message of a queue decodes as
 			return err
 		},

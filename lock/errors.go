@@ -245,8 +245,8 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // NoKeyError says that an event has no usable key, so its handler does not run.
 type NoKeyError struct {
 	Field  string // where in the event, such as "Records[0].s3.object.key"; empty: all of it
-	Reason string // what is wrong with it and what to change
-	Err    error  // what the parser reported; may be nil
+	Reason string // what is wrong with it and what to change; if Client, the client reads it
+	Err    error  // what the parser reported, or what to change in the code; may be nil
 	// Client reports whether the sender of the request can correct the mistake.
 	// Package middleware then answers an HTTP request with status 400. If false,
 	// the mistake is the operator's, such as an event from another source, and the
@@ -266,8 +266,8 @@ func (e *NoKeyError) Error() string {
 	return s
 }
 
-// Unwrap returns the parser's error. A nil e, which a key function may return
-// by mistake, has none.
+// Unwrap returns Err. A nil e, which a key function may return by mistake, has
+// none.
 func (e *NoKeyError) Unwrap() error {
 	if e == nil {
 		return nil

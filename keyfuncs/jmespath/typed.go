@@ -33,7 +33,7 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		}
 		payload, err := json.Marshal(event)
 		if err != nil {
-			return lock.Key{}, &lock.NoKeyError{Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
+			return lock.Key{}, &lock.NoKeyError{Reason: "has no JSON form", Err: fmt.Errorf("as %T: %w", event, err)}
 		}
 		k, err := inner(ctx, payload)
 		if err != nil || !bytes.Contains(payload, []byte(lost)) && !bytes.Contains(payload, []byte(lostBytes)) {
@@ -41,7 +41,7 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		}
 		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
 		if err != nil || other != k {
-			return lock.Key{}, &lock.NoKeyError{Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Reason: "is not UTF-8 or contains U+FFFD where the key is taken from", Err: errReplaced}
 		}
 		return k, nil
 	}
@@ -50,13 +50,15 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 // noField returns the error for the zero E. It names the path that inner looks
 // for, which only inner knows.
 func noField[E any](ctx context.Context, inner keyfuncs.Func[json.RawMessage]) error {
-	e := &lock.NoKeyError{Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]()), Err: errZero}
+	e := &lock.NoKeyError{Reason: "lacks a field that its key is taken from", Err: fmt.Errorf("it has no field of a %s: %w", reflect.TypeFor[E](), errZero)}
 	var missing *lock.NoKeyError
 	if _, err := inner(ctx, json.RawMessage("null")); errors.As(err, &missing) && missing != nil && missing.Field != "" {
-		e.Field, e.Reason = missing.Field, fmt.Sprintf("is missing, like every other field of a %s", reflect.TypeFor[E]())
+		e.Field, e.Reason = missing.Field, "is missing"
 	}
 	return e
 }
+
+var errReplaced = errors.New("Go decodes broken characters as U+FFFD, so different keys would be the same: let the handler take json.RawMessage")
 
 // errZero is errUnfilled for an event that was decoded.
 var errZero = errors.New("let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names the key function")

@@ -66,10 +66,10 @@ func TestTypedErrors(t *testing.T) {
 		event any
 		want  string
 	}{
-		"zero":             {"[customer, id]", typedOrder{}, "no key: [customer, id] is missing, like every other field of a jmespath_test.typedOrder: let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names"},
-		"nil pointer":      {"customer", (*typedOrder)(nil), "no key: customer is missing, like every other field of a *jmespath_test.typedOrder: "},
+		"zero":             {"[customer, id]", typedOrder{}, "no key: [customer, id] is missing: it has no field of a jmespath_test.typedOrder: let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names"},
+		"nil pointer":      {"customer", (*typedOrder)(nil), "no key: customer is missing: it has no field of a *jmespath_test.typedOrder: "},
 		"omitted":          {"customer", typedOrder{ID: 17}, "customer is missing or empty"},
-		"without a form":   {"id", typedOrder{ID: 17, Any: func() {}}, "the event is a jmespath_test.typedOrder, which has no JSON form"},
+		"without a form":   {"id", typedOrder{ID: 17, Any: func() {}}, "the event has no JSON form: as jmespath_test.typedOrder: "},
 		"not declared":     {"total", typedOrder{ID: 17}, "total is missing or empty"},
 		"by the Go's name": {"Customer", typedOrder{Customer: "jane"}, "Customer is missing or empty"},
 	} {
@@ -90,12 +90,16 @@ func TestTypedErrors(t *testing.T) {
 	}
 	t.Run("in a body", func(t *testing.T) {
 		for want, key := range map[string]keyfuncs.Func[json.RawMessage]{
-			"no key: body.customer is missing, like every other field of a jmespath_test.typedOrder: ": jmespath.Path("customer"),
-			"no key: body has no field of a jmespath_test.typedOrder: let the sender":                  jmespath.Payload,
+			"no key: body.customer is missing: it has no field of a jmespath_test.typedOrder: ":                                    jmespath.Path("customer"),
+			"no key: body lacks a field that its key is taken from: it has no field of a jmespath_test.typedOrder: let the sender": jmespath.Payload,
 		} {
 			_, err := keyfuncs.SQSBody(jmespath.Typed[typedOrder](key))(t.Context(), events.SQSMessage{Body: `{"other":1}`})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v; want %q in it", err, want)
+			var e *lock.NoKeyError
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+				t.Fatalf("%v; want %q in it", err, want)
+			}
+			if strings.Contains(e.Reason, "typedOrder") { // which HTTPBody shows to the client
+				t.Errorf("a client reads %q", e.Reason)
 			}
 		}
 	})
