@@ -154,11 +154,7 @@ func described(holder func(context.Context) string) func(context.Context) string
 		if holder != nil {
 			text = holder(ctx)
 		}
-		text = cmp.Or(text, self)
-		if len(text) > longestHolder {
-			text = strings.ToValidUTF8(text[:longestHolder], "")
-		}
-		return text
+		return cmp.Or(strings.ToValidUTF8(text[:min(len(text), longestHolder)], ""), self)
 	}
 }
 

@@ -306,7 +306,7 @@ func TestCheck(t *testing.T) {
 // TestHolderIsNeverEmptyNorLong shows that a takeover is seen whatever the
 // holder says about itself, and that no description is too long for a row.
 func TestHolderIsNeverEmptyNorLong(t *testing.T) { // F19
-	for name, holder := range map[string]string{"empty": "", "500 KB": "x" + strings.Repeat("é", 250_000), "as usual": "me"} {
+	for name, holder := range map[string]string{"empty": "", "500 KB": "x" + strings.Repeat("é", 250_000), "not text": strings.Repeat("\x80", 600), "as usual": "me"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)

@@ -14,8 +14,9 @@ type Claim struct {
 	// Token is new for every acquisition and the same in all its requests: 26
 	// letters and digits.
 	Token string
-	// Holder describes the claimant to a person: function, request, log stream. At
-	// most 512 bytes of UTF-8.
+	// Holder describes the claimant to a person: function, request, log stream. 1
+	// to 512 bytes of UTF-8: an empty one would hide that a dead owner was taken
+	// over.
 	Holder string
 	// Now is the claimant's wall clock, read before the request was sent.
 	Now time.Time
