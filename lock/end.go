@@ -34,7 +34,6 @@ func (e *end) begin(how int32) bool {
 
 // goOn takes back an end that has begun.
 func (e *end) goOn() {
-	e.outcome = nil
 	e.how.Store(0)
 }
 
