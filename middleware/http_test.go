@@ -298,6 +298,13 @@ func TestClientsDoNotWaitForCompletion(t *testing.T) { // F7
 			}, f.options(engine(func(o *lock.Options) { o.CompleteWithin = 20 * time.Second }))...)(ctx, order{ID: "1"})
 			return err
 		}, 20 * time.Second},
+		"HTTP, only a body": {func(ctx context.Context, f *fixture) error {
+			key := func(context.Context, events.APIGatewayV2HTTPRequest) (lock.Key, error) {
+				return lock.Key{Name: "n", Event: "e"}, nil
+			}
+			_, err := middleware.WithLock(key, func(context.Context, events.APIGatewayV2HTTPRequest) (order, error) { return order{ID: "1"}, nil }, f.options()...)(ctx, events.APIGatewayV2HTTPRequest{})
+			return err
+		}, 5 * time.Second},
 		"an event": {func(ctx context.Context, f *fixture) error {
 			return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options()...)(ctx, order{ID: "1"})
 		}, 30*time.Second - 100*time.Millisecond},

@@ -316,7 +316,7 @@ var routes = map[string]map[string]route{
 		"raw": rawRoute[v2Event](asAny(v2Of), true), "raw by payload": rawRoute[v2Event](asAny(v2Of), false), "RawMessage": rawMessage[v2Event](asAny(v2Of)),
 		"defined": typed[definedEvent](definedOf), "embedded": typed[embeddedEvent](embeddedOf), "embedded pointers": typed[*pointingEvent](pointerTo(pointingOf)),
 		"generic": typed[genericEvent[int]](genericOf), "of any": keyed[v2Event, any](asAny(v2Of)), "map of map": keyed[v2Event, map[string]any](mapOf(v2Of)),
-		"own event": keyed[v2Event, ownEvent](ownOf), "own event without a context": keyed[v2Event, ownBody](ownOf), "any of own event": keyed[v2Event, ownEvent](asAny(v2Of)),
+		"own event": keyed[v2Event, ownEvent](ownOf), "own event without a context": keyed[v2Event, ownBody](ownOf), "any of own event by pointer": keyed[v2Event, *ownEvent](asAny(v2Of)),
 		"own type of anything": keyed[v2Event, any](ownOf), "own type of map": keyed[v2Event, definedMap](pointerTo(ownOf)),
 		"response of format 1.0": typed[v2Event](restOf), "own type": typed[v2Event](pointerTo(ownOf)), "any of any": decodedMap[v2Event](asAny(v2Of)),
 	},
