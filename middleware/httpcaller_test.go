@@ -261,7 +261,8 @@ func TestUnreadableCaller(t *testing.T) { // F28
 
 // TestMembersLikeThoseOfARequest shows that an event that no gateway sent may
 // have members with the names of those in which a caller is. What they hold
-// does not name one, so only the key counts.
+// does not name one, so only the key counts, and a result that is not a response
+// may be replayed.
 func TestMembersLikeThoseOfARequest(t *testing.T) { // F28
 	t.Parallel()
 	for _, doc := range []string{
@@ -270,10 +271,10 @@ func TestMembersLikeThoseOfARequest(t *testing.T) { // F28
 		`{"multiValueHeaders":["name"]}`, `{"multiValueHeaders":{"name":"n"}}`, `{"cookies":7}`, `{"cookies":{"oatmeal":12}}`, `{"cookies":[{"type":"oatmeal"}]}`,
 		`{"requestContext":"batch"}`, `{"requestContext":["batch"]}`, `{"requestContext":{"apiId":7}}`, `{"requestContext":{"authorizer":"jane"}}`,
 	} {
-		for name, h := range ofAnyShape(t.Context(), newFixture().options(), `7`) {
+		for name, h := range ofAnyShape(t.Context(), newFixture().options(middleware.OnCompleted(middleware.Replay)), `7`) {
 			for range 2 {
-				if _, err := h([]byte(doc)); err != nil {
-					t.Errorf("%s: %s: %v", doc, name, err)
+				if got, err := h([]byte(doc)); err != nil || got != "7" {
+					t.Errorf("%s: %s: %s, %v", doc, name, got, err)
 				}
 			}
 		}

@@ -155,6 +155,28 @@ func TestCookieOfAnUnreadableRequest(t *testing.T) { // F61
 	}
 }
 
+// TestCookieWithoutGateway shows that a caller is known by what any of the
+// gateways would know it by, where nothing shows which one sent the request.
+func TestCookieWithoutGateway(t *testing.T) { // F61
+	t.Parallel()
+	for doc, known := range map[string]bool{
+		`{"cookies":["session=a"]}`: true, `{"headers":{"cookie":"session=a"}}`: true, `{"headers":{"accept":"*/*"}}`: false,
+		`{"requestContext":{"identity":{"cognitoIdentityId":"jane"}}}`: true,
+	} {
+		h := middleware.WithLock(func(context.Context, json.RawMessage) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil },
+			func(context.Context, json.RawMessage) (any, error) {
+				return json.RawMessage(`{"statusCode":200,"headers":{"Set-Cookie":"session=b"}}`), nil
+			}, newFixture().options()...)
+		for _, again := range []bool{false, true} {
+			got, err := h(t.Context(), json.RawMessage(doc))
+			b, _ := json.Marshal(got)
+			if want := !again || known; err != nil || strings.Contains(string(b), "session=b") != want {
+				t.Errorf("%s, again: %t: %s, %v", doc, again, b, err)
+			}
+		}
+	}
+}
+
 // TestWhatSetsACookie shows which results are responses that set one.
 func TestWhatSetsACookie(t *testing.T) { // F61
 	t.Parallel()

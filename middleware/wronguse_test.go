@@ -40,6 +40,9 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"no context first": {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, opts()...) }, "context.Context"},
 		"other event":      {func() { middleware.WithLock(keyfuncs.S3Object, ok, opts()...) }, "takes middleware_test.order, but the key function takes events.S3Event"},
 		"no event":         {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, opts()...) }, "let the handler take the event, or use keyfuncs.Static, with which duplicates run again"},
+		"no event, an interface": {func() {
+			middleware.WithLock(func(context.Context, fmt.Stringer) (lock.Key, error) { return lock.Key{}, nil }, func(context.Context) error { return nil }, opts()...)
+		}, "let the handler take the event"},
 		"result, no error": {func() { middleware.WithLock(byOrder, func(order) string { return "" }, opts()...) }, "an error"},
 		"three results":    {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, opts()...) }, "an error"},
 		"other gateway": {func() {
