@@ -61,6 +61,9 @@ func TestEnsureTableTwiceAtOnce(t *testing.T) {
 	if err := dynamostore.EnsureTable(t.Context(), atOnce{f.client}, "at-once"); err != nil {
 		t.Error(err)
 	}
+	if err := dynamostore.EnsureTable(t.Context(), enabling{f.client}, table); err != nil {
+		t.Errorf("while the TTL is being enabled: %v", err)
+	}
 }
 
 // atOnce is a client that is slower than another one.
@@ -69,6 +72,17 @@ type atOnce struct{ *dynamodb.Client }
 func (c atOnce) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
 	out, err := c.Client.DescribeTimeToLive(ctx, in, options...)
 	return out, cmp.Or(err, dynamostore.EnsureTable(ctx, c.Client, *in.TableName))
+}
+
+// enabling is a client of a server that takes its time to enable a TTL.
+type enabling struct{ *dynamodb.Client }
+
+func (c enabling) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	out, err := c.Client.DescribeTimeToLive(ctx, in, options...)
+	if err == nil && out.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+		out.TimeToLiveDescription.TimeToLiveStatus = types.TimeToLiveStatusEnabling
+	}
+	return out, err
 }
 
 func TestEnsureTableRefusesOtherTables(t *testing.T) {
@@ -84,12 +98,14 @@ func TestEnsureTableRefusesOtherTables(t *testing.T) {
 		client dynamostore.TableClient
 		within string
 	}{
-		"other-key": {f.client, "partition key"},
-		"sort-key":  {withSortKey{f.client}, "no sort key"},
-		"other-ttl": {f.client, `"ttl"`},
+		"other-key":           {f.client, "partition key"},
+		"sort-key":            {withSortKey{f.client}, "no sort key"},
+		"other-ttl":           {f.client, `"ttl"`},
+		"other-ttl, enabling": {enabling{f.client}, `"ttl"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := dynamostore.EnsureTable(t.Context(), c.client, name); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
+			table, _, _ := strings.Cut(name, ",")
+			if err := dynamostore.EnsureTable(t.Context(), c.client, table); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
 				t.Errorf("got %v, want a ConfigError that says %q", err, c.within)
 			}
 		})
@@ -180,12 +196,14 @@ func TestSlowCredentials(t *testing.T) { // F10, F11
 	} {
 		t.Setenv(name, value)
 	}
-	expect.Must(t, os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte("[profile slow]\ncredential_process = sleep 1\n"), 0o600))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := dynamostore.Open(ctx, "locks")
-	var e *driver.Error
-	if !errors.As(err, &e) || e.Lasting || e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "in time") {
-		t.Errorf("%#v", err)
+	for seconds, limit := range map[string]time.Duration{"1": 50 * time.Millisecond, "3": time.Hour} {
+		expect.Must(t, os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte("[profile slow]\ncredential_process = sleep "+seconds+"\n"), 0o600))
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		_, err := dynamostore.Open(ctx, "locks")
+		cancel()
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Lasting || e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "in time") {
+			t.Errorf("%s s, within %v: %#v", seconds, limit, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,40 @@ func TestRowsOfManyObjects(t *testing.T) {
 		}
 		if took := time.Since(began); n != all || took > 10*time.Second {
 			t.Errorf("read %d rows in %v", n, took)
+		}
+	})
+}
+
+// cutList lists all objects, and fails then.
+type cutList struct{ *fake }
+
+func (c cutList) Keys(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for key := range c.fake.Keys(ctx) {
+			if !yield(key, nil) {
+				return
+			}
+		}
+		yield("", errNoAnswer)
+	}
+}
+
+// TestRowsBeforeAnError: a listing that fails half-way hides no row before.
+func TestRowsBeforeAnError(t *testing.T) { // F39
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		for i := range 3 {
+			mustAcquire(t, objectstore.New(f), claimAt(time.Now(), fmt.Sprint(i), "token"))
+		}
+		f.before = func(string) { time.Sleep(20 * time.Millisecond) }
+		var got []string
+		for row, err := range objectstore.New(cutList{f}).Rows(t.Context(), "") {
+			got = append(got, fmt.Sprint(row.Name, " ", err))
+		}
+		slices.Sort(got)
+		if want := []string{" " + errNoAnswer.Error(), "0 <nil>", "1 <nil>", "2 <nil>"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

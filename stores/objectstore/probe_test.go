@@ -182,6 +182,31 @@ func TestProbeFails(t *testing.T) {
 	}
 }
 
+// oneAnswer answers only the first of the writes that race.
+type oneAnswer struct {
+	*fake
+	answered sync.Map
+}
+
+func (o *oneAnswer) Put(ctx context.Context, key string, body []byte, version string) (string, error) {
+	if _, raced := o.answered.LoadOrStore(key+" "+version, true); raced {
+		return "", errNoAnswer
+	}
+	return o.fake.Put(ctx, key, body, version)
+}
+
+// TestProbeOfSingleAnswers: a race in which one write was answered has shown
+// nothing.
+func TestProbeOfSingleAnswers(t *testing.T) { // F59
+	t.Parallel()
+	p, o := new(objectstore.Probe), &oneAnswer{fake: newFake()}
+	for range 10 {
+		if err := p.Run(t.Context(), o); !errors.Is(err, errNoAnswer.Err) || p.Passed() {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // TestProbeGoesOn: callers who have time for no more than one request of a slow
 // service probe it step by step, although the process is frozen in between.
 func TestProbeGoesOn(t *testing.T) {
