@@ -101,7 +101,8 @@ func Optional[E any](key Func[E]) Func[E] {
 
 // EventFrom recognises duplicates by another key function, by its Name and its
 // Event if it has one. Name and Order stay those of key, and so does the
-// Payload unless key has none.
+// Payload unless key has none. The error is a [*lock.NoKeyError] if from finds
+// no Name.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	notNil("EventFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -111,7 +112,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		}
 		other, err := from(ctx, event)
 		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
-		if err == nil && k.Event == "" {
+		if err == nil && other.Name == "" { // an envelope has set an Event, which tells its deliveries apart
 			err = nothingFrom("the second key function of EventFrom", "Event")
 		}
 		return k, err
