@@ -57,3 +57,25 @@ func (a *answer) values(sig signature) []reflect.Value {
 	}
 	return out
 }
+
+// saysAgain reports whether a result with that JSON form asks the source to
+// deliver the event, or a part of it, again: a partial answer with failures, or
+// a task of S3 Batch Operations that has failed for now.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-invoke-lambda.html
+func saysAgain(doc []byte) bool {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(doc, &members) // nil unless it is an object
+	var failures []json.RawMessage
+	var tasks []struct {
+		ResultCode string `json:"resultCode"`
+	}
+	_ = json.Unmarshal(members["batchItemFailures"], &failures)
+	_ = json.Unmarshal(members["results"], &tasks)
+	for _, t := range tasks {
+		if t.ResultCode == "TemporaryFailure" {
+			return true
+		}
+	}
+	return len(failures) > 0
+}

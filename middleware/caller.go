@@ -24,7 +24,7 @@ type request struct {
 	gateway eventkind.Gateway // that waits for the response; NoGateway: none
 	nobody  bool              // nothing in the key tells the sender from others
 	unread  bool              // something may, but not in the form of a gateway
-	counts  bool              // if only the result shows that somebody waits: it matters whether the event is completed
+	counts  bool              // if only the result shows whether it completes the event: that matters
 }
 
 // ask begins a request. payload is what the handler was given, and keysOf
@@ -33,7 +33,7 @@ func (h *overHTTP) ask(ctx context.Context, payload any, keysOf func(context.Con
 	var asker invocation.Asker
 	keys, err := keysOf(invocation.WithAsker(ctx, &asker))
 	r := &request{overHTTP: h, gateway: h.gatewayOf(payload)} // before the lock is taken, because it may panic
-	r.counts = h.byValue && slices.ContainsFunc(keys.each(), func(k *lock.Key) bool { return k.Event != "" || k.Order != "" })
+	r.counts = (h.byValue || h.maySayAgain) && slices.ContainsFunc(keys.each(), func(k *lock.Key) bool { return k.Event != "" || k.Order != "" })
 	switch {
 	case r.gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):
 		err = keyfuncs.ErrNoLock

@@ -16,7 +16,7 @@ import (
 // exchange is all that the core knows of HTTP: an event, which may be a request
 // that a client waits for, and its result.
 type exchange interface {
-	// encode returns the JSON form of a result that a client gets, or always. Of a
+	// encode returns the JSON form of a result that judge looks at, or always. Of a
 	// streamed one that is what comes before the body, and body says where the body
 	// is; nil: in the result itself, which is not stored.
 	encode(result any, always bool) (doc []byte, body *io.Reader, err error)

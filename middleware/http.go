@@ -46,6 +46,8 @@ type overHTTP struct {
 	// responds is set if the result type can hold a response. A type of the user's
 	// may be only the body of one.
 	responds bool
+	// maySayAgain is set if the result type can hold what [saysAgain] looks for.
+	maySayAgain bool
 	// unreadable is set if the result type writes a response that cannot be read
 	// back.
 	unreadable bool
@@ -58,6 +60,10 @@ func httpOf(event, result reflect.Type) overHTTP {
 		return overHTTP{}
 	}
 	h := overHTTP{gateway: cmp.Or(eventkind.GatewayOfRequest(event), eventkind.GatewayOfResponse(result)), responds: holdsResponse(result)}
+	h.maySayAgain = result.Kind() == reflect.Interface
+	for _, doc := range []string{`{"batchItemFailures":[{"itemIdentifier":"i"}]}`, `{"results":[{"resultCode":"TemporaryFailure"}]}`} {
+		h.maySayAgain = h.maySayAgain || saysAgain(throughType([]byte(doc), result))
+	}
 	otherSource := ofAnotherSource(event)
 	holdsAnything := result.Kind() == reflect.Interface || result.Kind() == reflect.Map || result == rawType
 	switch {

@@ -261,8 +261,8 @@ func TestUnreadableCaller(t *testing.T) { // F28
 
 // TestMembersLikeThoseOfARequest shows that an event that no gateway sent may
 // have members with the names of those in which a caller is. What they hold
-// does not name one, so only the key counts, and a result that is not a response
-// may be replayed.
+// does not name one, so only the key counts, and a result that is not a
+// response may be replayed.
 func TestMembersLikeThoseOfARequest(t *testing.T) { // F28
 	t.Parallel()
 	for _, doc := range []string{

@@ -131,7 +131,9 @@ func OnInterrupted(p InterruptedPolicy) Option {
 // the next delivery runs. T is the handler's result type or an interface that
 // it implements, and []byte for a lambda.Handler. f must not read the body of a
 // streamed result, which completes the event only if it is also read to its
-// end. Default: every result; over HTTP see docs/GUIDE.md#repeatable-answers.
+// end. Default: every result but one that asks for the event again, as a
+// partial answer with failures does; over HTTP see
+// docs/GUIDE.md#repeatable-answers.
 func CompletedIf[T any](f func(result T) bool) Option {
 	if f == nil {
 		refuse("CompletedIf(nil): pass a function, or leave the option out")

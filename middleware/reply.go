@@ -16,7 +16,7 @@ import (
 // judge implements exchange.
 func (r *request) judge(doc []byte) verdict {
 	r.infer(doc)
-	v := verdict{fits: len(doc) <= longestResult(r.gateway), completes: true, withheld: r.withheld(doc)}
+	v := verdict{fits: len(doc) <= longestResult(r.gateway), completes: !r.maySayAgain || !saysAgain(doc), withheld: r.withheld(doc)}
 	if r.gateway != eventkind.NoGateway {
 		v.completes, v.kept = completesWith(doc, r.gateway), true
 	}

@@ -17,7 +17,7 @@ import (
 // middleware.OnCompleted(middleware.Replay).
 func S3BatchTask[E awsevents.S3BatchEvent](_ context.Context, e E) (lock.Key, error) {
 	// AWS does not say that a task whose result was TemporaryFailure comes again
-	// with a new invocation id. If not, S3 reports it as failed.
+	// with a new invocation id. It need not: that result completes nothing.
 	// https://docs.aws.amazon.com/lambda/latest/dg/services-s3-batch.html
 	job, invocation, tasks := s3Batch(e)
 	if err := keyparts.Required("job.id", job, "invocationId", invocation); err != nil {
