@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
@@ -52,9 +53,11 @@ func Wait(atMost time.Duration) HeldPolicy {
 }
 
 // Respond returns v and no error, and like [Skip] it acknowledges the event:
-// for synchronous callers that should hear that their request is in progress. v
-// must be assignable to the handler's result type and cannot be a stream; use
-// [OnError] for those. Over HTTP the default, status 409, needs no Respond.
+// for synchronous callers that should hear that their request is in progress.
+// For a queue or a stream it is refused unless v is a partial answer with
+// failures. v must be assignable to the handler's result type and cannot be a
+// stream; use [OnError] for those. Over HTTP the default, status 409, needs no
+// Respond.
 func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
 }
@@ -108,14 +111,25 @@ func (c *config) checkPolicies(sig signature, kept bool) {
 	if held == respond {
 		checkRespond(sig, c.held.response, kept)
 	}
-	if held == skip && kept {
-		refuse(lossy)
-	}
+	c.held.checkKept(kept)
 	if completed == replay {
 		checkReplay(sig)
 	}
 	c.checkResult(sig)
 	c.checkInterrupted(sig)
+}
+
+// checkKept panics if the policy would lose an event that its source keeps
+// until it is acknowledged: a response acknowledges it, unless it is a partial
+// answer that names a record.
+func (p policy) checkKept(kept bool) {
+	switch {
+	case !kept:
+	case p.action == skip:
+		refuse(lossy)
+	case p.action == respond && !saysAgain(documentOf(p.response)):
+		refuse("%s", strings.Replace(lossy, "Skip", "Respond", 1))
+	}
 }
 
 // lossy is why a record is not skipped because its lock is held.

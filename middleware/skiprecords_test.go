@@ -81,6 +81,31 @@ func TestSkipOfHeldRecords(t *testing.T) {
 	}
 }
 
+// TestRespondForHeldRecords shows that an answer to a queue or a stream, which
+// acknowledges the event, must name what has failed.
+func TestRespondForHeldRecords(t *testing.T) {
+	t.Parallel()
+	answers := func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+		return events.SQSEventResponse{}, nil
+	}
+	opts := func(response any) []middleware.Option {
+		return newFixture().options(middleware.OnHeld(middleware.Respond(response)))
+	}
+	for name, use := range map[string]func(){
+		"SQS": func() { middleware.WithLock(keyfuncs.Static("job"), answers, opts(events.SQSEventResponse{})...) },
+		"anything": func() {
+			middleware.WithLock(keyfuncs.Static("job"), func(context.Context, events.KinesisEvent) (any, error) { return nil, nil }, opts("busy")...)
+		},
+		"raw": func() { middleware.WithLock(staticOf[events.SQSEvent], lambda.Handler(echo{}), opts("{}")...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantPanic(t, use, "OnHeld(Respond) would acknowledge a record", "leave it out")
+		})
+	}
+	whole := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{}}} // an empty id fails the batch
+	middleware.WithLock(keyfuncs.Static("job"), answers, opts(whole)...)
+}
+
 // TestSkipOfRecordsSeenLate shows that the first event is refused, whether its
 // lock is held or not, if only it shows that its source keeps it: in a wrapper
 // within that of a batch, and in an event of a type of the user's own.

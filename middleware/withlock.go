@@ -60,9 +60,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	case lambda.Handler:
 		s.checkRawHandler(h, declared)
 		refuseStreamed(s.held.response)
-		if s.held.action == skip && eventkind.IsKept(event) {
-			refuse(lossy)
-		}
+		s.held.checkKept(eventkind.IsKept(event))
 		s.checkRawInterrupted()
 		s.use(httpOf(event, rawType))
 		return &rawHandler{newWrapper(&s.config), ofPayload(key), h}
