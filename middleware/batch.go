@@ -83,7 +83,8 @@ func (d *delivery[R]) claims() int { return min(d.each.concurrency, len(d.tasks)
 // forgotten for lack of room while the batch is handled. An event with an Order
 // needs no room, because its order tells that it is completed. Of the records
 // of a group or of a name only one is handled at a time, so no more locks are
-// claimed at the same time than there are records that wait for none.
+// claimed at the same time than there are records that wait for none, unless
+// OnFailed put one elsewhere for which several names waited.
 func (d *delivery[R]) rememberedTogether() *invocation.Batch {
 	b := &invocation.Batch{
 		Claims:    min(d.claims(), len(d.ready)),

@@ -42,6 +42,10 @@ func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts
 // each record. The record in the context is an events.KinesisEventRecord. The
 // key has no Order unless keyfuncs.OrderFrom and [RecordKey] add that of the
 // shard.
+//
+// A record whose body is malformed has no key, with [RecordKey] either, so what
+// follows it in the shard is returned, also with [OrderPerName]. If only its
+// own name should wait, use EachKinesisRecord and decode in the handler.
 func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }

@@ -105,6 +105,7 @@ func (r *fixture) refusedFields() []string {
 
 // TestMalformedBodyFailsAlone shows that a record whose body cannot be decoded
 // fails alone, wherever it is in the batch, and that the error names the field.
+// In a stream it has no name, and so it holds back what follows it.
 func TestMalformedBodyFailsAlone(t *testing.T) { // F31
 	t.Parallel()
 	for what, malformed := range map[string]string{
@@ -120,10 +121,14 @@ func TestMalformedBodyFailsAlone(t *testing.T) { // F31
 						texts := []string{`{"id":"a"}`, `{"id":"b"}`, `{"id":"c"}`}
 						want := []string{"a", "b", "c"}
 						texts[position] = malformed
-						want = slices.Delete(want, position, position+1)
+						failed := 1
+						if source == "Kinesis" {
+							failed = len(texts) - position
+						}
+						want = slices.Delete(want, position, position+failed)
 						returned, err := each.deliver(ctx, texts...)
 						slices.Sort(runs.began)
-						if err != nil || !slices.Equal(returned, []string{fmt.Sprint(position)}) || !slices.Equal(runs.began, want) {
+						if errors.As(err, new(*middleware.BatchError)) != (failed == len(texts)) || !slices.Equal(returned, []string{"0", "1", "2"}[position:position+failed]) || !slices.Equal(runs.began, want) {
 							t.Errorf("returned %q, %v; ran %q, want %q", returned, err, runs.began, want)
 						}
 						if field := fmt.Sprintf("Records[%d].%s", position, each.field); !slices.Equal(f.refusedFields(), []string{field}) {

@@ -69,10 +69,10 @@ func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
 }
 
 // tellInTurn calls the function given to OnFailed with a record that failed
-// with Permanent and has others behind it in its group, and returns what it
+// with Permanent and has others behind it, and returns what it
 // left of the error.
 func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
-	if d.onFailed == nil || t.nextInGroup == nil || !errors.As(err, new(*PermanentError)) {
+	if d.onFailed == nil || t.behind == nil || !errors.As(err, new(*PermanentError)) {
 		return err
 	}
 	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: err}

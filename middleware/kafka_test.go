@@ -14,6 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -51,6 +52,29 @@ func TestEachKafkaRecord(t *testing.T) {
 		runs.began = nil
 		if _, err := h(ctx, kafkaBatch(nil)); err != nil || !slices.Equal(runs.began, []string{"0/2", "0/3"}) {
 			t.Errorf("ran %q again, %v", runs.began, err)
+		}
+	})
+}
+
+// TestPartialAnswersWithoutAKey shows that with OrderPerName, a record that has
+// no key holds back what follows it in its partition, and no other partition.
+func TestPartialAnswersWithoutAKey(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		runs := &runLog{}
+		key := func(ctx context.Context, r events.KafkaRecord) (lock.Key, error) {
+			if r.Partition == 0 && r.Offset == 2 {
+				return lock.Key{}, errRecord
+			}
+			return lock.Key{Name: fmt.Sprint(r.Partition, r.Offset)}, nil
+		}
+		h := middleware.EachKafkaRecord(key, runs.kafka, newFixture().options(middleware.OrderPerName(), middleware.PartialAnswers())...)
+		r, err := h(ctx, kafkaBatch(nil))
+		const rest = `{"batchItemFailures":[{"itemIdentifier":{"partition":"orders-0","offset":2}},{"itemIdentifier":{"partition":"orders-0","offset":3}}]}`
+		if answer := string(expect.Value(json.Marshal(r))(t)); answer != rest || err != nil {
+			t.Errorf("%s, %v", answer, err)
+		}
+		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"0/1", "1/1", "1/2", "1/3"}) {
+			t.Errorf("ran %q", runs.began)
 		}
 	})
 }

@@ -26,8 +26,10 @@ func Concurrency(n int) Option {
 
 // OrderPerName keeps the order of stream records only among those of the same
 // lock name, so that other names are handled at the same time and go on after a
-// failure. Default: the order of the whole shard or partition. Other wrappers
-// panic: FIFO queues always keep the order of their message groups.
+// failure. A record whose key function fails may be of any name, so all records
+// after it in its shard or partition are returned. Default: the order of the
+// whole shard or partition. Other wrappers panic: FIFO queues always keep the
+// order of their message groups.
 func OrderPerName() Option {
 	return func(o *settings) { o.each.orderPerName = true }
 }
@@ -85,10 +87,10 @@ func Around[R any](f func(ctx context.Context, record R, next func(context.Conte
 // begun. It may put one elsewhere and set its Err to nil: then the record is
 // acknowledged. Package redelivery does that for SQS.
 //
-// If a record failed with [Permanent] and others of its group follow, f is
+// If a record failed with [Permanent] and others wait for it in order, f is
 // called with it alone before the next one begins, possibly for several groups
-// at the same time. If f sets its Err to nil, the group goes on; otherwise the
-// rest is not begun, and f gets the record once more at the end.
+// at the same time. If f sets its Err to nil, these go on; otherwise they are
+// not begun, and f gets the record once more at the end.
 //
 // R is the type of the record, also where the handler takes its body. ctx ends
 // 100 ms before the invocation does. A panic of f is reported as

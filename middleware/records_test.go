@@ -186,6 +186,63 @@ func TestOrderPerName(t *testing.T) {
 	})
 }
 
+// TestOrderPerNameWithoutAKey shows that a record which should have a key and
+// has none holds back all records after it, because it may be of any name: none
+// of them would be stale when it has one. It holds back nobody once it is put
+// elsewhere, or if it needs no key.
+func TestOrderPerNameWithoutAKey(t *testing.T) {
+	rest := []string{"102", "103", "104", "105"}
+	for name, c := range map[string]struct {
+		key      func() (lock.Key, error) // of a2
+		moves    bool
+		ran      string
+		returned []string
+	}{
+		"the key function fails":       {key: func() (lock.Key, error) { return lock.Key{}, errRecord }, ran: "a1 b1", returned: rest},
+		"it fails, but names a record": {key: func() (lock.Key, error) { return lock.Key{Name: "c"}, errRecord }, ran: "a1 b1", returned: rest},
+		"it panics":                    {key: func() (lock.Key, error) { panic(errRecord) }, ran: "a1 b1", returned: rest},
+		"it finds no name":             {key: func() (lock.Key, error) { return lock.Key{}, nil }, ran: "a1 b1", returned: rest},
+		"it fails for good":            {key: func() (lock.Key, error) { return lock.Key{}, middleware.Permanent(errRecord) }, ran: "a1 b1", returned: rest},
+		"the record is moved":          {key: func() (lock.Key, error) { return lock.Key{}, middleware.Permanent(errRecord) }, moves: true, ran: "a1 a3 b1 b2 b3"},
+		"the record is ignored":        {key: func() (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }, ran: "a1 a3 b1 b2 b3"},
+		"it needs no lock, and fails":  {key: func() (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }, ran: "a1 a2 a3 b1 b2 b3", returned: rest[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f, runs, mended := newFixture(), &runLog{}, false
+				key := func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+					if r.Kinesis.SequenceNumber == "102" && !mended {
+						return c.key()
+					}
+					return keyfuncs.KinesisRecord(ctx, r)
+				}
+				h := middleware.EachKinesisRecord(key, runs.kinesis, f.options(middleware.OrderPerName(), middleware.OnFailed(func(_ context.Context, failed []*middleware.Failed[events.KinesisEventRecord]) {
+					if c.moves {
+						failed[0].Err = nil
+					}
+				}))...)
+				r, err := h(ctx, kinesisBatch(nil))
+				wantReturned(t, r, err, c.returned...)
+				if slices.Sort(runs.began); strings.Join(runs.began, " ") != c.ran {
+					t.Errorf("ran %q, want %q", runs.began, c.ran)
+				}
+				if len(c.returned) < len(rest) {
+					return
+				}
+				if n := f.of(middleware.OutcomeNotBegun); len(n) != 1 || n[0].Records != 3 {
+					t.Errorf("not begun: %v", n)
+				}
+				mended = true
+				r, err = h(ctx, kinesisBatch(nil))
+				wantReturned(t, r, err)
+				if slices.Sort(runs.began); strings.Join(runs.began, " ") != "a1 a2 a3 b1 b2 b3" {
+					t.Errorf("ran %q in all", runs.began)
+				}
+			})
+		})
+	}
+}
+
 // TestEachDynamoDBRecord shows that the records of a shard keep their order,
 // and that the rest is returned after a failure.
 func TestEachDynamoDBRecord(t *testing.T) {

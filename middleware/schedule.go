@@ -1,10 +1,12 @@
 package middleware
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 )
 
 // serving is a run for all records of a name that come after its own in the
@@ -24,16 +26,21 @@ func (t *task[R]) isServed() bool {
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
 // with the same name, so that it never finds its lock held by its own batch.
+// With OrderPerName it also waits for the last one whose name is not known.
 func (d *delivery[R]) chain() {
-	lastInGroup, lastOfName := map[string]*task[R]{}, map[string]*task[R]{}
+	lastInGroup, lastOfName, lastUnknown := map[string]*task[R]{}, map[string]*task[R]{}, map[string]*task[R]{}
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		if group := d.groupOf(t); group != "" {
-			if before := lastInGroup[group]; before != nil {
-				before.nextInGroup = t
-				t.waitsFor++
-			}
+			t.follow(lastInGroup[group])
 			lastInGroup[group] = t
+		}
+		if d.each.orderPerName {
+			group := d.source.group(t.record)
+			t.follow(lastUnknown[group])
+			if t.isUnknown() {
+				lastUnknown[group] = t
+			}
 		}
 		if name := t.key.Name; name != "" {
 			if before := lastOfName[name]; before != nil {
@@ -48,6 +55,25 @@ func (d *delivery[R]) chain() {
 			d.ready <- &d.tasks[i]
 		}
 	}
+}
+
+// follow lets a record wait for one before it, if any, and not begin if that
+// one fails.
+func (t *task[R]) follow(before *task[R]) {
+	if before != nil {
+		before.behind = append(before.behind, t)
+		t.waitsFor++
+	}
+}
+
+// isUnknown reports whether the record should have a key but has none: it may
+// be of any name. One that needs no key is of none.
+func (t *task[R]) isUnknown() bool {
+	if t.err == nil {
+		return false
+	}
+	err := keyError(t.err)
+	return !errors.Is(err, keyfuncs.ErrNoLock) && !errors.Is(err, keyfuncs.ErrIgnore)
 }
 
 // groupOf returns the group within which a record keeps its order. "" has no
@@ -128,7 +154,7 @@ func (d *delivery[R]) end(t *task[R], err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t.err, t.ended = err, clock.From(d.ctx).Now()
-	if next := t.nextInGroup; next != nil {
+	for _, next := range t.behind {
 		next.blocked = next.blocked || err != nil
 		d.waitLess(next)
 	}

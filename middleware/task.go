@@ -34,14 +34,14 @@ type task[R any] struct {
 	err   error // of the key function; when the task has ended, why the record failed
 	ended time.Time
 
-	claim       invocation.RecordClaim
-	served      *serving // by the run of a record before this one; nil: by none
-	waitsFor    int      // how many tasks must end first
-	nextInGroup *task[R] // waits for this one
-	nextOfName  *task[R] // waits for this one
-	again       bool     // it goes back to the queue, because the store throttled its claim
-	throttled   error    // what the store said then, the last time; nil: nothing
-	blocked     bool     // an earlier record of its group failed
+	claim      invocation.RecordClaim
+	served     *serving   // by the run of a record before this one; nil: by none
+	waitsFor   int        // how many tasks must end first
+	behind     []*task[R] // wait for this one, and do not begin if it fails
+	nextOfName *task[R]   // waits for this one
+	again      bool       // it goes back to the queue, because the store throttled its claim
+	throttled  error      // what the store said then, the last time; nil: nothing
+	blocked    bool       // an earlier record of its group failed
 }
 
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
