@@ -69,8 +69,8 @@ func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
 }
 
 // tellInTurn calls the function given to OnFailed with a record that failed
-// with Permanent and has others behind it, and returns what it
-// left of the error.
+// with Permanent and has others behind it, and returns what it left of the
+// error.
 func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
 	if d.onFailed == nil || t.behind == nil || !errors.As(err, new(*PermanentError)) {
 		return err
