@@ -21,8 +21,10 @@ import (
 // lost.
 //
 // dynamostore.Transact needs a WithLock inside, whose key has the Event:
-// WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). The store gets two
-// requests for each key, one after the other.
+// WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). As the handler of
+// records, add OnHeld(Wait(d)): records of a batch that meet at a lock inside
+// are refused at once. The store gets two requests for each key, one after the
+// other.
 func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	if keys == nil {
 		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")
