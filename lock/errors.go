@@ -192,7 +192,9 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() []error { return known(ErrLost, e.Err) }
 
 // StoreError says that the store did not answer, or refused to. It says nothing
-// about the lock. AWS Lambda reports it as errorType "StoreError".
+// about the lock. If the caller's context had already ended, nothing was sent:
+// Requests is 0, and Err is the context's error. AWS Lambda reports it as
+// errorType "StoreError".
 type StoreError struct {
 	Op     string // acquire, renew, complete, release or check; coalesce: a request for one more run
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
