@@ -26,7 +26,9 @@ import (
 //
 // The error is a [*lock.NoKeyError]. Client is set in it if the header is
 // missing or empty, has several values, more than 255 bytes or control
-// characters, and Missing if it is absent; see [Optional].
+// characters, and Missing if it is absent; see [Optional]. Events of payload
+// format 2.0, as of an HTTP API, join several values with a comma: there, a,b
+// is one key.
 func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
 	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey(ctx, anyCookie) })
 }
