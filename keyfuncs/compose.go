@@ -52,7 +52,7 @@ func ByField[E any](find func(E) string) Func[E] {
 
 // errReplaced is why a Name with U+FFFD is refused. Like what to change in the
 // code, it is not part of a Reason, which a client may see.
-var errReplaced = errors.New("Go decodes broken characters as U+FFFD, so keyfuncs.ByField would give different events the same Name")
+var errReplaced = errors.New("encoding/json decodes broken characters as U+FFFD, so keyfuncs.ByField would give different events the same Name")
 
 // Prefix puts a part in front of the name of another key function, for example
 // to keep two wrappers of one function apart.

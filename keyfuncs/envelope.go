@@ -149,7 +149,7 @@ func parse(text []byte, target any) error {
 	return err
 }
 
-var errHalf = errors.New("Go reads all of them as U+FFFD; package jmespath takes the key from json.RawMessage, which has them unchanged")
+var errHalf = errors.New("encoding/json reads all of them as U+FFFD; package jmespath takes the key from json.RawMessage, which has them unchanged")
 
 // faithful returns the key of an event that decode has read from a JSON text.
 // Halves of surrogate pairs all become U+FFFD there, so it refuses a key that

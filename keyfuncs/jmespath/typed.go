@@ -58,7 +58,7 @@ func noField[E any](ctx context.Context, inner keyfuncs.Func[json.RawMessage]) e
 	return e
 }
 
-var errReplaced = errors.New("Go decodes broken characters as U+FFFD, so different keys would be the same: let the handler take json.RawMessage")
+var errReplaced = errors.New("encoding/json decodes broken characters as U+FFFD, so different keys would be the same: let the handler take json.RawMessage")
 
 // errZero is errUnfilled for an event that was decoded.
 var errZero = errors.New("let the sender fill in what is missing, or correct the path or a json tag; if the event comes from another source, `lambdalock explain` names the key function")

@@ -54,8 +54,8 @@ const maxActions = 100
 //     runs only if the transaction was not applied
 //   - a [*driver.ConfigError]: there is no lock that a transaction can
 //   - a [*driver.ConfigError]: there is no lock that a transaction can
-//     complete, such as that of middleware.Latest and OnlyLatest, the client asks
-//     another DynamoDB than that of the lock table, or a lock around the
+//     complete, such as that of middleware.Latest and OnlyLatest, the client
+//     asks another DynamoDB than that of the lock table, or a lock around the
 //     innermost has an Event and that has none
 func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	return transact(ctx, client, in, nil)
