@@ -27,9 +27,9 @@ func Concurrency(n int) Option {
 // OrderPerName keeps the order of stream records only among those of the same
 // lock name, so that other names are handled at the same time and go on after a
 // failure. A record whose key function fails may be of any name, so all records
-// after it in its shard or partition are returned. Default: the order of the
-// whole shard or partition. Other wrappers panic: FIFO queues always keep the
-// order of their message groups.
+// after it in its shard or partition are returned, unless [OnlyLatest] is
+// given. Default: the order of the whole shard or partition. Other wrappers
+// panic: FIFO queues always keep the order of their message groups.
 func OrderPerName() Option {
 	return func(o *settings) { o.each.orderPerName = true }
 }

@@ -195,6 +195,7 @@ func TestOrderPerNameWithoutAKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		key      func() (lock.Key, error) // of a2
 		moves    bool
+		latest   bool // only
 		ran      string
 		returned []string
 	}{
@@ -204,6 +205,7 @@ func TestOrderPerNameWithoutAKey(t *testing.T) {
 		"it finds no name":             {key: func() (lock.Key, error) { return lock.Key{}, nil }, ran: "a1 b1", returned: rest},
 		"it fails for good":            {key: func() (lock.Key, error) { return lock.Key{}, middleware.Permanent(errRecord) }, ran: "a1 b1", returned: rest},
 		"the record is moved":          {key: func() (lock.Key, error) { return lock.Key{}, middleware.Permanent(errRecord) }, moves: true, ran: "a1 a3 b1 b2 b3"},
+		"later runs serve it as well":  {key: func() (lock.Key, error) { return lock.Key{}, errRecord }, latest: true, ran: "a1 b1", returned: rest[:1]},
 		"the record is ignored":        {key: func() (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }, ran: "a1 a3 b1 b2 b3"},
 		"it needs no lock, and fails":  {key: func() (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }, ran: "a1 a2 a3 b1 b2 b3", returned: rest[:1]},
 	} {
@@ -216,7 +218,11 @@ func TestOrderPerNameWithoutAKey(t *testing.T) {
 					}
 					return keyfuncs.KinesisRecord(ctx, r)
 				}
-				h := middleware.EachKinesisRecord(key, runs.kinesis, f.options(middleware.OrderPerName(), middleware.OnFailed(func(_ context.Context, failed []*middleware.Failed[events.KinesisEventRecord]) {
+				opts := f.options(middleware.OrderPerName())
+				if c.latest {
+					opts = append(opts, middleware.OnlyLatest())
+				}
+				h := middleware.EachKinesisRecord(key, runs.kinesis, append(opts, middleware.OnFailed(func(_ context.Context, failed []*middleware.Failed[events.KinesisEventRecord]) {
 					if c.moves {
 						failed[0].Err = nil
 					}

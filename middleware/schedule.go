@@ -35,7 +35,7 @@ func (d *delivery[R]) chain() {
 			t.follow(lastInGroup[group])
 			lastInGroup[group] = t
 		}
-		if d.each.orderPerName {
+		if d.each.orderPerName && !d.each.onlyLatest { // whose runs read the current state, in any order
 			group := d.source.group(t.record)
 			t.follow(lastUnknown[group])
 			if t.isUnknown() {
