@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"time"
@@ -56,7 +57,7 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 	}
 	keys.question = w.asksFor(x, keys)
 	if err == nil && w.held.action == skip && isKept(ctx, payload) {
-		e := &lock.ConfigError{Reason: lossy}
+		e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, "Skip")}
 		w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: keys.Key, Err: e})
 		return handlerRun{w: w, ctx: ctx, key: keys.Key, exchange: x}, &answer{action: fail, err: e}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
@@ -126,14 +125,14 @@ func (p policy) checkKept(kept bool) {
 	switch {
 	case !kept:
 	case p.action == skip:
-		refuse(lossy)
+		refuse(lossy, "Skip")
 	case p.action == respond && !saysAgain(documentOf(p.response)):
-		refuse("%s", strings.Replace(lossy, "Skip", "Respond", 1))
+		refuse(lossy, "Respond")
 	}
 }
 
-// lossy is why a record is not skipped because its lock is held.
-const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest (Latest for a whole event) if the handler acts on current state"
+// lossy is why a record is not skipped, or answered, because its lock is held.
+const lossy = "OnHeld(%s) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or OnlyLatest (Latest for a whole event) if the handler acts on current state"
 
 // isKept reports whether an event shows what its type may not, by itself or by
 // where it is handled: that its source keeps it until it is acknowledged.

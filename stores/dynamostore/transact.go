@@ -53,7 +53,6 @@ const maxActions = 100
 //     answer, the name stays held until the lease ends, and the next delivery
 //     runs only if the transaction was not applied
 //   - a [*driver.ConfigError]: there is no lock that a transaction can
-//   - a [*driver.ConfigError]: there is no lock that a transaction can
 //     complete, such as that of middleware.Latest and OnlyLatest, the client
 //     asks another DynamoDB than that of the lock table, or a lock around the
 //     innermost has an Event and that has none
