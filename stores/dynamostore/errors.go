@@ -46,7 +46,7 @@ func (s *Store) classify(err error) error {
 	if !errors.As(err, &api) {
 		switch status := awserror.Status(err); {
 		case status == 0:
-			e.Hint, e.Err = neterror.Unanswered(err, "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too")
+			e.Hint, e.Err = neterror.Unanswered(err, s.reach())
 		case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && !neterror.Cut(err):
 			e.Answered = true
 			e.Hint = "this is not an answer of DynamoDB: check AWS_ENDPOINT_URL_DYNAMODB, and the proxies between the function and DynamoDB"
@@ -85,6 +85,14 @@ func (s *Store) place() string {
 		return "this account in " + region
 	}
 	return "this account and Region"
+}
+
+// reach says what to look at if there was no answer.
+func (s *Store) reach() string {
+	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok && c.Options().BaseEndpoint != nil {
+		return "can the function reach " + *c.Options().BaseEndpoint + "? The client was given that endpoint, by AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL or BaseEndpoint"
+	}
+	return "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too"
 }
 
 // region returns the client's Region, or "" if it hides it.

@@ -54,7 +54,13 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		"conflict": {fault: fakedynamo.Conflict, fake: true, retried: true},
 		"hang": {
 			fault: fakedynamo.Hang, fake: true, retried: true,
-			says: []string{"no answer in time", "VPC", "AWS_REGION"}, never: []string{"StatusCode: 0", "RequestID: ,"},
+			says: []string{"no answer in time", "reach http://dynamodb?", "AWS_ENDPOINT_URL_DYNAMODB"}, never: []string{"StatusCode: 0", "RequestID: ,", "VPC"},
+		},
+		"hang, at no endpoint of its own": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
+				return dynamostore.New(dynamodb.New(f.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = nil }), table)
+			},
+			fault: fakedynamo.Hang, fake: true, retried: true, says: []string{"no answer in time", "VPC", "AWS_REGION"}, never: []string{"AWS_ENDPOINT_URL"},
 		},
 		"drop before": {
 			fault: fakedynamo.DropBefore, retried: true,
@@ -67,14 +73,14 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 				return dynamostore.New(client(srv.URL), table)
 			},
 			retried: true,
-			says:    []string{"connection refused", "VPC"}, never: []string{"StatusCode: 0"},
+			says:    []string{"connection refused", "AWS_ENDPOINT_URL_DYNAMODB"}, never: []string{"StatusCode: 0", "VPC"},
 		},
 		"unknown host": {
 			open: func(*testing.T, *fixture) *dynamostore.Store {
 				return dynamostore.New(client("http://dynamodb.nowhere.invalid"), table)
 			},
 			retried: true,
-			says:    []string{"dynamodb.nowhere.invalid", "AWS_REGION"}, never: []string{"StatusCode: 0"},
+			says:    []string{"no such host", "AWS_ENDPOINT_URL_DYNAMODB"}, never: []string{"StatusCode: 0"},
 		},
 		"page of a proxy": {
 			open: answering(http.StatusForbidden, "<html>Forbidden</html>"), retried: true, says: []string{"not an answer of DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB", "proxies"}, never: []string{"VPC"},
