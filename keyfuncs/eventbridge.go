@@ -48,7 +48,7 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	case e.DetailType != "Scheduled Event":
 		return lock.Key{}, &lock.NoKeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridgeEvent for other events"}
 	case len(e.Resources) != 1 || e.Resources[0] == "":
-		return lock.Key{}, &lock.NoKeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule"}
+		return lock.Key{}, &lock.NoKeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule: if the event is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
 	case e.Time.IsZero():
 		return lock.Key{}, keyparts.Missing("time")
 	}
@@ -59,7 +59,7 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 // of its fields.
 func fromEventBridge(e events.EventBridgeEvent) error {
 	if e.Source == "" && e.DetailType == "" {
-		return &lock.NoKeyError{Field: "source", Reason: "is missing: " + anotherSource + "; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
+		return &lock.NoKeyError{Field: "source", Reason: "is missing: " + keyparts.AnotherSource + "; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
 	}
 	return nil
 }

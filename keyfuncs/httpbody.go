@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -31,6 +32,9 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 			return lock.Key{}, err
 		}
 		client := r.api != ""
+		if text == "" && !client {
+			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "is missing, and no gateway is named: " + keyparts.AnotherSource + "; a request that a test builds needs a body, or a gateway in its requestContext"}
+		}
 		var body B
 		if err := parse([]byte(text), &body); err != nil {
 			return lock.Key{}, &lock.NoKeyError{

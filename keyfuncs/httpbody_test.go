@@ -58,7 +58,7 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 		cause  func(error) bool // nil: any
 		client bool
 	}{
-		"empty":         {byPlaced, "", false, "body", "not JSON of the expected shape", hasCause[*json.SyntaxError], true},
+		"white space":   {byPlaced, " ", false, "body", "not JSON of the expected shape", hasCause[*json.SyntaxError], true},
 		"not JSON":      {byPlaced, "order=7", false, "body", "not JSON of the expected shape", hasCause[*json.SyntaxError], true},
 		"other JSON":    {byPlaced, "[7]", false, "body", "not JSON of the expected shape", hasCause[*json.UnmarshalTypeError], true},
 		"not base64":    {byPlaced, "{}", true, "body", "not base64", hasCause[base64.CorruptInputError], false}, // the gateway encodes

@@ -108,7 +108,7 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	case "1.0":
 		return request{}, &lock.NoKeyError{Field: "version", Reason: "is 1.0, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest"}
 	default:
-		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: %s", e.Version, anotherSource)}
+		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: %s", e.Version, keyparts.AnotherSource)}
 	}
 	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)

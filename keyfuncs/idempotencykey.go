@@ -94,7 +94,7 @@ func (r request) key(header string, caller func(request) (lock.Key, error)) (loc
 func (r request) whole() error {
 	for _, p := range []field{r.api, r.method, r.path} {
 		if p.value == "" {
-			return &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: %s; a request that a test builds needs %s, %s and %s", anotherSource, r.api.name, r.method.name, r.path.name)}
+			return &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: %s; a request that a test builds needs %s, %s and %s", keyparts.AnotherSource, r.api.name, r.method.name, r.path.name)}
 		}
 	}
 	return nil

@@ -70,6 +70,14 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{Version: "0"}) // what EventBridge says
 			return err
 		},
+		"no key: body is missing, and no gateway is named: this is an event of another source": func(ctx context.Context) error {
+			_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byID)(ctx, events.ALBTargetGroupRequest{}) // what a message of a queue decodes as
+			return err
+		},
+		"no key: messageId is missing: this is an event of another source": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSMessage(ctx, events.SQSMessage{})
+			return err
+		},
 		"no key: body lacks the field that identifies the request": func(ctx context.Context) error {
 			_, err := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](byID)(ctx, events.APIGatewayV2HTTPRequest{Body: "{}"})
 			return err

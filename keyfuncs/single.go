@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -63,7 +64,7 @@ func instead(record any) string {
 // records, and instead says what to do with several.
 func only[R any](ctx context.Context, where string, records []R, key Func[R], instead string) (lock.Key, error) {
 	if len(records) == 0 {
-		return lock.Key{}, &lock.NoKeyError{Field: where, Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: where, Reason: "is empty or missing: " + keyparts.AnotherSource}
 	}
 	if len(records) == 1 {
 		k, err := key(ctx, records[0])

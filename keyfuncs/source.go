@@ -10,9 +10,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// anotherSource is for an event that does not say which source it comes from.
-const anotherSource = "this is an event of another source, whose key function `lambdalock explain` names"
-
 // foreign returns an error if the event names a source other than want. An
 // event that a test builds by hand need not name any.
 func foreign(field, source string, want *eventkind.Kind) error {

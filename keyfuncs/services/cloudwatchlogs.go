@@ -42,7 +42,7 @@ func logsKey(d events.CloudwatchLogsData) (lock.Key, error) {
 		return lock.Key{}, err
 	}
 	if len(d.LogEvents) == 0 {
-		return lock.Key{}, &lock.NoKeyError{Field: "awslogs.data.logEvents", Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: "awslogs.data.logEvents", Reason: "is empty or missing: " + keyparts.AnotherSource}
 	}
 	// The number of filters says where they end and the ids begin.
 	parts := append([]string{d.Owner, strconv.Itoa(len(d.SubscriptionFilters))}, d.SubscriptionFilters...)

@@ -27,7 +27,7 @@ func S3BatchTask[E awsevents.S3BatchEvent](_ context.Context, e E) (lock.Key, er
 	case len(tasks) > 1:
 		return lock.Key{}, &lock.NoKeyError{Field: "tasks", Reason: fmt.Sprintf("holds %d tasks, and one lock cannot stand for them all: S3 sends one", len(tasks))}
 	case len(tasks) == 0:
-		return lock.Key{}, &lock.NoKeyError{Field: "tasks", Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: "tasks", Reason: "is empty or missing: " + keyparts.AnotherSource}
 	case tasks[0] == "":
 		return lock.Key{}, keyparts.Missing("tasks[0].taskId")
 	}

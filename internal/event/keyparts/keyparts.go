@@ -56,7 +56,11 @@ func Required(namesAndValues ...string) error {
 	return nil
 }
 
-// Missing returns the error of an event without the field.
+// AnotherSource is for an event that does not say which source it comes from.
+const AnotherSource = "this is an event of another source, whose key function `lambdalock explain` names"
+
+// Missing returns the error of an event without a field that all events of its
+// source have.
 func Missing(field string) error {
-	return &lock.NoKeyError{Field: field, Reason: "is missing", Missing: true}
+	return &lock.NoKeyError{Field: field, Reason: "is missing: " + AnotherSource, Missing: true}
 }
