@@ -25,13 +25,19 @@ func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 
 // EventBridgeDetail takes the key from the detail of an event, decoded like the
 // body in [SQSBody]. If that key has no Event, the id of the event becomes it.
+// The error is a [*lock.NoKeyError] if there is neither, as after an input
+// transformer that passes on no id: no delivery would be a duplicate.
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	notNil("EventBridgeDetail", inner)
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-		if err := fromEventBridge(e); err != nil && len(e.Detail) == 0 { // a test need not set more than the detail
+		if err := fromEventBridge(e); err != nil && len(e.Detail) == 0 { // an input transformer may pass on no more than the detail
 			return lock.Key{}, err
 		}
-		return envelope(ctx, eventkind.EventBridge, "detail", e.Detail, e.ID, inner)
+		k, err := envelope(ctx, eventkind.EventBridge, "detail", e.Detail, e.ID, inner)
+		if err == nil && k.Name != "" && k.Event == "" {
+			return lock.Key{}, &lock.NoKeyError{Field: "id", Reason: "is missing, so a second delivery would not be recognised: let the input transformer of the rule pass it on, a test set it, or the key function of the detail give an Event"}
+		}
+		return k, err
 	}
 }
 

@@ -31,7 +31,12 @@ func TestEventBridgeDetail(t *testing.T) {
 	gives(t, "eventbridge.json", key, lock.Key{Name: "jane", Event: "6a7e8feb-b491-4cf7-a9f1-bf3703467718"})
 	refuses(t, "eventbridge.json", key, map[string]func(*events.EventBridgeEvent){
 		"detail": func(e *events.EventBridgeEvent) { e.Detail = json.RawMessage(`[]`) },
+		"id":     func(e *events.EventBridgeEvent) { e.ID = "" }, // by an input transformer
 	})
+	once, err := changed(t, "eventbridge.json", keyfuncs.EventBridgeDetail(keyfuncs.Once(byCustomer)), func(e *events.EventBridgeEvent) { e.ID = "" })
+	if err != nil || once.Event != "jane" {
+		t.Errorf("an Event from the detail, without an id: %+v, %v", once, err)
+	}
 }
 
 func TestEventBridgeSchedule(t *testing.T) {
