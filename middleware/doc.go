@@ -18,8 +18,9 @@
 // owns the lock. Its result, error and panic reach Lambda unchanged. It runs on
 // the calling goroutine (handlers of records run on others, up to [Concurrency]
 // of them), and no goroutine outlives the invocation. By default an event is
-// acknowledged only if it, or an identical one, was completed; with a key
-// function that sets an Order, a later one counts too.
+// acknowledged only if its handler succeeded, or it, or an identical one, was
+// completed before; with a key function that sets an Order, a later one counts
+// too.
 //
 // # Not guaranteed
 //
