@@ -44,13 +44,13 @@ func (l *Locker) newAcquisition(ctx context.Context, key Key) acquisition {
 		claimState: claimState{locker: l, ctx: ctx, clock: c, key: key}, called: now, began: now,
 		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
-	if r := recordClaimOf(ctx); r != nil {
+	if r, ofRecord := invocation.RecordClaimOf(ctx); r != nil {
 		a.requests.pace = r.Pace
 		a.requests.onThrottle = func(*Locker, int) bool {
 			r.Throttled = true
 			return true
 		}
-	} else if invocation.RecordClaimOf(ctx) != nil { // the record has begun
+	} else if ofRecord { // which has begun, and must not begin again
 		a.requests.onThrottle = nil
 	}
 	return a

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // SkipInterrupted completes an event that was interrupted, so that it runs at
@@ -53,7 +55,7 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	for _, one := range l.each() {
 		one.question = asked
 	}
-	c, err := decide(l.Context(), i)
+	c, err := decide(invocation.Begun(l.Context()), i)
 	other := i
 	switch {
 	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted) || errors.As(err, &other) && other != i: // of another lock, and not to be taken for an answer about this one

@@ -82,7 +82,7 @@ func (s *series) acquire() error {
 		return &NoKeyError{Field: "Event", Reason: "is empty, and with Latest every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
 	}
 	a.claim.TakesMarks, a.claim.InterruptedFor = s.takesMarks(), 0
-	if r := recordClaimOf(a.ctx); r != nil && r.Serves {
+	if r, _ := invocation.RecordClaimOf(a.ctx); r != nil && r.Serves {
 		a.floor = clock.Wall(a.clock).Truncate(time.Microsecond).Add(a.locker.opts.Grace) // as the stamp of a mark
 	}
 	for asked := 0; ; asked++ {
@@ -128,7 +128,7 @@ func (s *series) coalesce(store driver.Coalescer) error {
 	case !marked:
 		return nil
 	}
-	if r := recordClaimOf(a.ctx); r != nil {
+	if r, _ := invocation.RecordClaimOf(a.ctx); r != nil {
 		r.Coalescer = a.row.Event
 	}
 	return &coalescedError{a.heldError(nil)}
@@ -145,7 +145,7 @@ func (s *series) run(work func(context.Context) error) (err error) {
 		if relied && err != nil {
 			err = &invocation.OwedError{Key: l.key.Digest(), Err: err}
 		}
-		if r := recordClaimOf(l.ctx); r != nil {
+		if r, _ := invocation.RecordClaimOf(l.ctx); r != nil {
 			r.Owed = relied
 		}
 	}()

@@ -129,17 +129,6 @@ func (r *retries) attempt(ctx context.Context, request func(context.Context) (bo
 // an unknown reason.
 func throttled(e *driver.Error) bool { return e.Answered && !e.Lasting && !e.Conflict }
 
-// recordClaimOf returns what a batch shares about one of its records if ctx is
-// that of the record's claim, and not of work under the lock that this claim
-// got. Otherwise it returns nil.
-func recordClaimOf(ctx context.Context) *invocation.RecordClaim {
-	c := invocation.RecordClaimOf(ctx)
-	if outer := heldIn(ctx); outer != nil && invocation.RecordClaimOf(outer.ctx) == c {
-		return nil
-	}
-	return c
-}
-
 // claimGivesUp lets a claim give up soon, because its source delivers the event
 // again.
 func (l *Locker) claimGivesUp(times int) bool {

@@ -150,7 +150,7 @@ func (l *Lock) settlement(completes bool) *settlement {
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, Stamp: l.row.Stamp},
 		began:   now, completes: completes,
 	}
-	if r := recordClaimOf(l.ctx); r != nil {
+	if r, _ := invocation.RecordClaimOf(l.ctx); r != nil {
 		s.pace = r.Pace
 	}
 	return s

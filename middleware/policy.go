@@ -137,7 +137,7 @@ const lossy = "OnHeld(%s) would acknowledge a record while another invocation ho
 // isKept reports whether an event shows what its type may not, by itself or by
 // where it is handled: that its source keeps it until it is acknowledged.
 func isKept(ctx context.Context, payload any) bool {
-	if invocation.RecordClaimOf(ctx) != nil { // within the wrapper of a batch
+	if _, ofRecord := invocation.RecordClaimOf(ctx); ofRecord { // within the wrapper of a batch
 		return true
 	}
 	kind := eventkind.Of(documentOf(payload))

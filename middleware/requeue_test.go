@@ -185,6 +185,50 @@ func TestNestedLockInThrottledBatch(t *testing.T) { // F33, F63
 	})
 }
 
+// TestThrottledLockInRecord shows that a lock inside a record is not taken for
+// that of the record, even if the record has none: it is asked for patiently,
+// and the record runs once.
+func TestThrottledLockInRecord(t *testing.T) { // F33, F63
+	noLock := func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+	for name, c := range map[string]struct {
+		key   keyfuncs.Func[events.SQSMessage]
+		claim fault.Fault
+		asks  bool // the lock is inside Ask
+	}{
+		"with its lock": {keyfuncs.SQSMessage, fault.None, false},
+		"without a key": {noLock, fault.None, false},
+		"FailOpen":      {keyfuncs.SQSMessage, fault.DropBefore, false},
+		"Ask":           {keyfuncs.SQSMessage, fault.None, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f, inside := newFixture(), newFixture()
+				inside.faulty.Plan(fault.Acquire, fault.Throttle, fault.Throttle, fault.Throttle)
+				inner := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, inside.options()...)
+				asked, ran := 0, 0
+				policy := middleware.FailOpen()
+				if c.asks {
+					f.interrupt(t, expect.Value(keyfuncs.SQSMessage(ctx, message("a", "")))(t))
+					policy = middleware.OnInterrupted(middleware.Ask(func(ctx context.Context, _ events.SQSMessage) (bool, error) {
+						asked++
+						return false, inner(ctx, order{ID: "asked"})
+					}))
+				}
+				f.faulty.Always(fault.Acquire, c.claim)
+				h := middleware.EachSQSMessage(c.key, func(ctx context.Context, _ events.SQSMessage) error {
+					ran++
+					return inner(ctx, order{ID: "ran"})
+				}, f.options(policy)...)
+				r, err := h(ctx, sqsBatch(message("a", "")))
+				wantReturned(t, r, err)
+				if ran != 1 || asked > 1 || f.count(lock.OutcomeRequeued)+inside.count(lock.OutcomeRequeued) > 0 {
+					t.Errorf("ran %d times, asked %d times; observed %q and %q", ran, asked, f.outcomes(), inside.outcomes())
+				}
+			})
+		})
+	}
+}
+
 // TestRecordsThatClaimNothing shows that records without a key need no turn:
 // the others have all the time.
 func TestRecordsThatClaimNothing(t *testing.T) { // F31, F63

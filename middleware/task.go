@@ -101,6 +101,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	ran, reported := false, false
 	work := func(ctx context.Context) error {
 		ran = true
+		ctx = invocation.Begun(ctx)
 		began := clock.From(ctx).Now()
 		err := d.watchedHandler(ctx, t)
 		d.ranFor(clock.From(ctx).Now().Sub(began))

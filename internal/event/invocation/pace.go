@@ -161,9 +161,18 @@ func WithRecordClaim(ctx context.Context, c *RecordClaim) context.Context {
 	return context.WithValue(ctx, recordClaimKey{}, c)
 }
 
-// RecordClaimOf returns what is shared about the record whose claim, or whose
-// work after it, has ctx. It returns nil outside a batch.
-func RecordClaimOf(ctx context.Context) *RecordClaim {
-	c, _ := ctx.Value(recordClaimKey{}).(*RecordClaim)
-	return c
+// Begun returns a context for what runs after the claim of a record, if ctx is
+// that of such a claim: locks inside are not the record's own.
+func Begun(ctx context.Context) context.Context {
+	if c, _ := RecordClaimOf(ctx); c == nil {
+		return ctx
+	}
+	return WithRecordClaim(ctx, nil)
+}
+
+// RecordClaimOf returns what is shared about the record whose claim has ctx, or
+// nil. It reports whether ctx is that of a record, which may have begun.
+func RecordClaimOf(ctx context.Context) (c *RecordClaim, ofRecord bool) {
+	c, ofRecord = ctx.Value(recordClaimKey{}).(*RecordClaim)
+	return c, ofRecord
 }
