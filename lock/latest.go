@@ -115,13 +115,13 @@ func (s *series) coalesce(store driver.Coalescer) error {
 		// may have been ahead, and this process' clock may have been set back.
 		Stamp: later(a.claim.Now.Add(a.locker.opts.Grace), a.claim.Stamp),
 	}
-	r := a.requests // a copy, because what becomes of the mark says nothing about the claim
+	r := a.requests // a copy, because a mark without an answer does not leave the claim unsure
 	r.until, r.throttled, r.unsure = a.askUntil(), 0, false
 	marked, err := r.send(a.ctx, "coalesce", func(ctx context.Context) (ok bool, err error) {
 		_, ok, err = store.Mark(ctx, &mark)
 		return ok, err
 	})
-	a.requests.sent = r.sent
+	a.requests.sent, a.requests.throttled = r.sent, r.throttled
 	switch {
 	case err != nil:
 		return err

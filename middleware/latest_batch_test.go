@@ -320,6 +320,29 @@ func TestBatchBesideAHolder(t *testing.T) { // F7, F32
 	}
 }
 
+// TestThrottledMark shows that a record whose mark is throttled goes back to
+// the queue of its batch like one whose claim is, without an error.
+func TestThrottledMark(t *testing.T) { // F7, F63
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		locker := expect.Value(lock.New(f.faulty.Store, &lock.Options{Logger: noLogger}))(t)
+		expect.Must(t, locker.Latest(t.Context(), lock.Key{Name: "a", Event: "holder"}, func(context.Context) error {
+			if f.faulty.Requests(fault.Mark) > 0 {
+				return nil
+			}
+			f.faulty.Plan(fault.Mark, fault.Throttle)
+			var ran []string
+			again := sqsChanges(false)(t.Context(), t, []itemChange{{"a", "1", "ok"}}, keyOfChange, handlesChanges(&ran), f.options(middleware.OnlyLatest())...)
+			f.want(t, lock.OutcomeRequeued, lock.OutcomeCoalesced)
+			if len(again)+len(ran) > 0 {
+				t.Errorf("%v come again, ran %q", again, ran)
+			}
+			return nil
+		}))
+	})
+}
+
 // TestPermanentButOwed shows that a failure for good of an event on which
 // others rely is returned like any other, whatever the handler's form.
 func TestPermanentButOwed(t *testing.T) { // F7
