@@ -131,7 +131,9 @@ func (a *acquisition) prepare() error {
 	// The row that refuses does not tell, because it may be another one. If every
 	// invocation held one row of a name while it waited for a second one, none
 	// would end.
-	if a.isWithin(func(outer *hold) bool { return outer.claim.Name != a.claim.Name && outer.hasName(a.claim.Name) }) {
+	if a.isWithin(func(outer *hold) bool {
+		return outer.claim.Name != a.claim.Name && outer.hasName(a.locker, a.claim.Name)
+	}) {
 		return a.nestedError()
 	}
 	return nil
@@ -143,10 +145,11 @@ func (a *acquisition) heldByUs() bool {
 	return a.isWithin(func(outer *hold) bool { return outer.claim.Token == a.row.Token })
 }
 
-// isWithin reports whether a surrounding call has a lock that is one of those.
+// isWithin reports whether a surrounding call has a lock that is one of those
+// and has not ended.
 func (a *acquisition) isWithin(those func(*hold) bool) bool {
 	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
-		if those(outer) {
+		if !outer.end.hasBegun() && those(outer) {
 			return true
 		}
 	}

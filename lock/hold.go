@@ -54,9 +54,12 @@ func (h *hold) chain(yield func(*hold) bool) {
 	}
 }
 
-// hasName reports whether the lock is of the name whose row is that one, though
-// perhaps in another row.
-func (h *hold) hasName(row string) bool { return stored.Name(h.locker.prefix, h.key.Name) == row }
+// hasName reports whether the lock is of the name whose row in the store of l
+// is that one, though perhaps in another row. Stores are told apart by what
+// errors call them, because two clients may be of one table.
+func (h *hold) hasName(l *Locker, row string) bool {
+	return h.locker.storeName == l.storeName && stored.Name(h.locker.prefix, h.key.Name) == row
+}
 
 // check returns a [*LostError] if the lease, or that of a lock around it, ended
 // before the work can begin.

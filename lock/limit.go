@@ -74,7 +74,7 @@ func (w *waiter) runOneOf(n int) error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
-	if w.isWithin(func(outer *hold) bool { return outer.hasName(w.claim.Name) }) {
+	if w.isWithin(func(outer *hold) bool { return outer.hasName(w.locker, w.claim.Name) }) {
 		return w.nestedError()
 	}
 	slots := make([]slot, n)

@@ -222,23 +222,31 @@ func TestNestedLimited(t *testing.T) { // F33
 		outer, inner int
 		namespace    string // of the inner one
 		key          lock.Key
+		elsewhere    bool // the inner one has a store of its own
 		want         bool
 	}{
-		"the same limit":          {2, 2, "", resource, true},
-		"limited inside ordinary": {1, 2, "", resource, true},
-		"ordinary inside limited": {2, 1, "", resource, true},
-		"another name":            {2, 2, "", other, false},
-		"another namespace":       {2, 2, "b", resource, false},
+		"the same limit":                         {2, 2, "", resource, false, true},
+		"limited inside ordinary":                {1, 2, "", resource, false, true},
+		"ordinary inside limited":                {2, 1, "", resource, false, true},
+		"another name":                           {2, 2, "", other, false, false},
+		"another namespace":                      {2, 2, "b", resource, false, false},
+		"another store":                          {2, 2, "", resource, true, false},
+		"limited inside ordinary, another store": {1, 2, "", resource, true, false},
+		"ordinary inside limited, another store": {2, 1, "", resource, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
+			inner := f.limited(c.inner, lock.Options{Namespace: c.namespace})
+			if c.elsewhere {
+				inner.Locker = expect.Value(lock.New(memstore.New(), &lock.Options{Logger: discard}))(t)
+			}
 			between := f.locker(lock.Options{})
 			var err error
 			requests := 0
 			outer := f.limited(c.outer, lock.Options{}).Do(t.Context(), resource, func(ctx context.Context) error {
 				return between.Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
 					before := f.faulty.Requests(fault.Acquire)
-					err = f.limited(c.inner, lock.Options{Namespace: c.namespace}).Do(ctx, c.key, nothing)
+					err = inner.Do(ctx, c.key, nothing)
 					requests = f.faulty.Requests(fault.Acquire) - before
 					return nil
 				})
