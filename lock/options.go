@@ -119,7 +119,9 @@ type Completion struct {
 	// Result is what a duplicate gets in its [*CompletedError], while the event is
 	// the last completed one of its name. Nil: nothing.
 	Result []byte
-	// Remember overrides Options.Remember, up to 366 days. Zero: it does not.
+	// Remember overrides Options.Remember for the Event, up to 366 days. Zero: it
+	// does not. It has no say about the Order, which every use of the name keeps
+	// for as long as Options.Remember says.
 	Remember time.Duration
 }
 
