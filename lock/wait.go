@@ -15,7 +15,8 @@ const (
 )
 
 // sight is when a waiter first and last saw an owner, by the waiter's clock.
-// The fence tells owners apart: it rises with each, and stays in a cooldown.
+// The fence tells owners apart: it rises with each, and stays in a cooldown. In
+// a store without fences, all owners look like one.
 type sight struct {
 	fence    int64
 	at, last time.Time
@@ -105,7 +106,7 @@ func (w *waiter) waitEnd() (end time.Time, cause error) {
 // whose clock is an hour ahead would look as if it had just begun, all the
 // time.
 func (w *waiter) nextLook(now time.Time, round int) time.Duration {
-	if w.seen.fence != w.row.Fence {
+	if w.seen.at.IsZero() || w.seen.fence != w.row.Fence {
 		w.line.others = w.seen.last
 		w.seen = sight{fence: w.row.Fence, at: now}
 	}

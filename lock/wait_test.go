@@ -69,6 +69,29 @@ func TestWaitForTheNextHolder(t *testing.T) { // F19, F38
 	})
 }
 
+// TestWaitWithoutFences shows that a waiter which no fence tells of another
+// owner expects a holder that has just begun to end soon.
+func TestWaitWithoutFences(t *testing.T) { // F38
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, Each: func(ctx context.Context, r fault.Request) (driver.Row, bool, error) {
+			row, ok, err := r.Send(ctx)
+			if !ok {
+				row.Fence = 0
+			}
+			return row, ok, err
+		}}
+		holder := f.mustAcquire(f.locker(lock.Options{}), resource)
+		time.AfterFunc(30*time.Millisecond, func() { _ = holder.Release() })
+		start := time.Now()
+		lk := f.mustAcquire(f.locker(lock.Options{MaxWait: time.Minute}), resource)
+		if d := time.Since(start); d > 100*time.Millisecond {
+			t.Errorf("acquired after %v, want it soon after 30ms", d)
+		}
+		_ = lk.Release()
+	})
+}
+
 func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
