@@ -203,6 +203,16 @@ func TestPermissions(t *testing.T) { // F10, F40
 	if _, ok, err := store.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 		t.Errorf("release: applied %v, error %v", ok, err)
 	}
+	redistest.MustAcquire(t, store, redistest.Claim("another"))
+	denied := int64(0)
+	for _, entry := range expect.Value(admin.ACLLog(t.Context(), 100).Result())(t) {
+		if entry.Username == "u" && strings.HasPrefix(entry.Object, "info") {
+			denied += entry.Count
+		}
+	}
+	if denied != 1 {
+		t.Errorf("a Store without +info asked %d times, want once", denied)
+	}
 	for i, rule := range rules {
 		store := as(append(append([]string{}, rules[:i]...), rules[i+1:]...)...)
 		expect.Must(t, admin.ScriptFlush(t.Context()).Err())

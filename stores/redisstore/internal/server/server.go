@@ -165,7 +165,8 @@ func (s *Server) Join(ctx context.Context, name string) Answer {
 	return s.run(ctx, joinScript, name, view{now: clock.Wall(clock.From(ctx))})
 }
 
-// asks returns "1" until the server has told its settings.
+// asks returns "1" until the server has told its settings, or that it does not
+// tell them.
 func (s *Server) asks() string {
 	if s.told.Load() {
 		return ""

@@ -24,15 +24,16 @@ local function earlier(a, b)
   return #a < #b
 end
 
--- settings returns maxmemory, maxmemory-policy and run_id, or nothing if the
--- server does not tell.
+-- settings returns maxmemory, maxmemory-policy and run_id if they were asked for,
+-- else nothing. What the server does not tell is empty: asked again, it would
+-- refuse again, and log each refusal.
 local function settings(asked)
   if asked ~= '1' then
     return {}
   end
   local info = redis.pcall('INFO', 'memory')
   if type(info) ~= 'string' then
-    return {}
+    return { '', '', '' }
   end
   local server = redis.pcall('INFO', 'server')
   local id = type(server) == 'string' and string.match(server, 'run_id:(%x+)') or ''
