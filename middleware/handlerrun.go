@@ -190,7 +190,7 @@ func (r *handlerRun) onError(a *answer) *answer {
 	switch {
 	case err == nil:
 		return &answer{action: respond, response: v}
-	case err != a.err:
+	case !reflect.DeepEqual(err, a.err): // != panics for errors that cannot be compared, such as a slice
 		return &answer{action: fail, err: err}
 	}
 	return a

@@ -323,6 +323,25 @@ func TestAskForWithoutJSON(t *testing.T) {
 	})
 }
 
+// TestOnErrorOfAnUncomparableError: OnError may return the error of a question
+// that Go cannot compare, or put another in its place.
+func TestOnErrorOfAnUncomparableError(t *testing.T) {
+	t.Parallel()
+	ask := middleware.AskFor(func(context.Context, order) (int, bool, error) { return 0, false, invalidFields{"a"} })
+	for _, want := range []invalidFields{{"a"}, {"b"}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture()
+			f.interrupt(t, lock.Key{Name: "orders", Event: "7"})
+			onError := middleware.OnError(func(context.Context, error) (int, error) { return 0, want })
+			h := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil },
+				f.options(middleware.Namespace(""), middleware.OnInterrupted(ask), onError)...)
+			if _, err := h(t.Context(), order{ID: "7"}); fmt.Sprintf("%#v", err) != fmt.Sprintf("%#v", want) {
+				t.Errorf("error %#v, want %#v", err, want)
+			}
+		})
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	err := middleware.Unknown(errRecord)
