@@ -32,7 +32,7 @@ func (r *handlerRun) stream(result any, body io.Reader, head []byte, storable bo
 		}
 	}()
 	completes, kept, withheld := r.judge(result, head)
-	s := &stream{body: body, run: *r, completes: completes, measured: keepOpen(r.ctx)}
+	s := &stream{body: body, run: *r, completes: completes}
 	switch {
 	case !kept:
 	case !storable: // the result is declared as an interface: others are refused immediately
@@ -45,6 +45,7 @@ func (r *handlerRun) stream(result any, body io.Reader, head []byte, storable bo
 	default:
 		s.head = head
 	}
+	s.measured = keepOpen(r.ctx) // only now: nobody ends a stream that is not returned, such as after a panic above
 	r.streamed = true
 	return s
 }

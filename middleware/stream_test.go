@@ -289,18 +289,19 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 	}
 }
 
-// TestObserverOfADroppedStreamThatPanics shows that the lock is released if the
-// observer panics when it hears that a stream is not stored.
+// TestObserverOfADroppedStreamThatPanics shows that the lock is released, and
+// the invocation measured, if the observer panics when it hears that a stream
+// is not stored.
 func TestObserverOfADroppedStreamThatPanics(t *testing.T) { // F48
 	t.Parallel()
-	f := newFixture()
+	f, m := newFixture(), meter{}
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
 		if o.Outcome == lock.OutcomeResultDropped {
 			panic("observer")
 		}
 	})
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
-		f.options(middleware.OnCompleted(middleware.Replay), observe)...)
+		f.options(m.option(), middleware.OnCompleted(middleware.Replay), observe)...)
 	func() {
 		defer func() {
 			if p := recover(); p != "observer" {
@@ -309,6 +310,7 @@ func TestObserverOfADroppedStreamThatPanics(t *testing.T) { // F48
 		}()
 		_, _ = h(t.Context(), order{ID: "1"})
 	}()
+	m.one(t)
 	if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 		t.Errorf("the event does not run again: %v", err)
 	}
