@@ -167,6 +167,8 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 // shard, so the Name is then made of both, as in [Join]. from must have an
 // Order for every event or for none, so it cannot be [S3LatestRecord]. If from
 // names each event by itself, as [SQSMessage] does, the key stays unchanged.
+// Other names of this package's key functions do not rise, nor does a [Hash],
+// so without an Order the error is a [*lock.NoKeyError].
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	notNil("OrderFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -186,6 +188,8 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 	}
 }
 
+var errUnordered = errors.New("the second key function of keyfuncs.OrderFrom has no Order: give it one that has, or that takes a number or a time that rises from the event, and put no Hash or HMAC around it")
+
 func orderOf(k lock.Key) (string, error) {
 	switch {
 	case k.Order != "":
@@ -196,6 +200,8 @@ func orderOf(k lock.Key) (string, error) {
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
 		return "", &lock.NoKeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
+	case !keyparts.Rises(k.Name):
+		return "", &lock.NoKeyError{Field: "Order", Reason: "would be a name that does not rise with every event", Err: errUnordered}
 	}
 	return k.Name, nil
 }

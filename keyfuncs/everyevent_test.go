@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/cfn"
@@ -144,6 +145,39 @@ func TestEveryEventMeetsEveryKeyFunction(t *testing.T) {
 				t.Errorf("no key for any of %d events", len(docs))
 			}
 		})
+	}
+}
+
+// ids are key functions that name each event by itself. They are not refused.
+var ids = []string{
+	"SQSMessage", "SNSRecord", "EventBridgeEvent", "ActiveMQEvent", "RabbitMQEvent", "CloudWatchLogs", "SESRecord",
+	"CodeCommitRecord", "CodePipelineJob", "IdempotencyKey, HTTP", "InvocationRecord", "IoTRule", "KafkaRecord",
+}
+
+// TestOrderFromEveryKeyFunction: a function without an Order gives none through
+// its Name either, hashed or not. Its ids rise by chance, and an event that
+// looks stale is lost.
+func TestOrderFromEveryKeyFunction(t *testing.T) { // F60
+	t.Parallel()
+	docs := everyEvent(t)
+	itself := lock.Key{Name: "n"}
+	named := keyfuncs.ByField(func([]byte) string { return itself.Name })
+	for name, f := range keyFunctions {
+		for how, from := range map[string]keyfuncs.Func[[]byte]{
+			name: f.key, "Hash of " + name: keyfuncs.Hash(f.key),
+			"prefixed Hash of " + name: keyfuncs.Prefix(keyfuncs.Hash(f.key), "p"),
+		} {
+			for file, doc := range docs {
+				k, err := from(t.Context(), doc)
+				if err != nil {
+					continue
+				}
+				got, err := keyfuncs.OrderFrom(named, from)(t.Context(), doc)
+				if got.Order != k.Order || k.Order == "" && got != itself || err != nil && (k.Order != "" || slices.Contains(ids, how)) {
+					t.Errorf("%s, %s: %+v gives %+v, %v", how, file, k, got, err)
+				}
+			}
+		}
 	}
 }
 

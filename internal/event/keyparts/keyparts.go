@@ -29,10 +29,35 @@ func Once(kind, id string, scope ...string) lock.Key {
 	return lock.Key{Name: Name(kind, append(scope, id)...), Event: id}
 }
 
-// IsOnce reports whether a key is one like those of Once: the name ends in the
-// event, so no two events share it, and comparing names says nothing.
+// IsOnce reports whether a key is one like those of Once: the name has the id
+// of the event, so no two events share it, and comparing names says nothing.
 func IsOnce(k lock.Key) bool {
-	return k.Event != "" && k.Order == "" && (strings.HasSuffix(k.Name, "/"+k.Event) || strings.HasSuffix(k.Name, "/"+url.PathEscape(k.Event)))
+	if k.Event == "" || k.Order != "" {
+		return false
+	}
+	id, _, _ := strings.Cut(k.Event, "/") // what follows tells parts of one event apart
+	return strings.HasSuffix(k.Name, "/"+k.Event) || strings.HasSuffix(k.Name, "/"+url.PathEscape(k.Event)) ||
+		hasKind(k.Name) && strings.Contains(k.Name+"/", "/"+url.PathEscape(id)+"/")
+}
+
+// kinds are those of the names of this module's key functions, and of several
+// names together, in which numbers do not compare as numbers.
+var kinds = strings.Fields(`
+	activemq alarm caller cloudformation cloudwatchlogs codecommit codepipeline cognito config custombus custombusgroup
+	documentdb dynamodb eventbridge http invocation iot join kafka kinesis rabbitmq s3 s3batch schedule secret ses sns sqs
+	stepfunctions target`)
+
+func hasKind(name string) bool {
+	kind, _, more := strings.Cut(name, "/")
+	return more && slices.Contains(kinds, kind)
+}
+
+// Rises reports whether names like this one may rise from event to event: not
+// if they are of a thing that has many events, or end in a hash.
+func Rises(name string) bool {
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	sum, err := base64.RawURLEncoding.Strict().DecodeString(last)
+	return !hasKind(name) && (err != nil || len(sum) != sha256.Size)
 }
 
 // OfTenant returns a name, or an event, of a tenant's own.
