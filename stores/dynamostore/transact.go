@@ -184,7 +184,7 @@ func (s *Store) owns(ctx context.Context, t *driver.Settlement) bool {
 }
 
 // writesRow reports whether an action of the caller is on the row of the lock.
-// A table can also be named by its ARN.
+// Both the action and the Store can also name their table by its ARN.
 func (t *transaction) writesRow(name string) bool {
 	return slices.ContainsFunc(t.in.TransactItems, func(i types.TransactWriteItem) bool {
 		var table *string
@@ -199,8 +199,8 @@ func (t *transaction) writesRow(name string) bool {
 		case i.ConditionCheck != nil:
 			table, key = i.ConditionCheck.TableName, i.ConditionCheck.Key
 		}
-		named := aws.ToString(table)
-		return (named == t.store.table || strings.HasSuffix(named, ":table/"+t.store.table)) && str(key, "lock") == name
+		named, own := aws.ToString(table), t.store.table
+		return (named == own || strings.HasSuffix(named, ":table/"+own) || strings.HasSuffix(own, ":table/"+named)) && str(key, "lock") == name
 	})
 }
 

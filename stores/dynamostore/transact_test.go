@@ -479,6 +479,15 @@ func TestDeclinedAfterNoAnswer(t *testing.T) {
 	}
 }
 
+// knowsARN finds the lock table by its ARN too, as DynamoDB does.
+type knowsARN struct{ dynamostore.Client }
+
+func (c knowsARN) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	named := *in
+	named.TableName = aws.String(table)
+	return c.Client.UpdateItem(ctx, &named, o...)
+}
+
 // TestTransactWrongUse: a mistake in the code is named before anything is sent.
 func TestTransactWrongUse(t *testing.T) {
 	t.Parallel()
@@ -488,6 +497,8 @@ func TestTransactWrongUse(t *testing.T) {
 	inMemory := b.acquire(t, newLocker(t, memstore.New(), lock.Options{})).Context()
 	wrapped := dynamostore.New(struct{ *dynamodb.Client }{b.client}, table)
 	behind := b.acquire(t, newLocker(t, wrapped, lock.Options{Namespace: "wrapped"})).Context()
+	const arn = "arn:aws:dynamodb:eu-central-1:123456789012:table/" + table
+	byARN := b.acquire(t, newLocker(t, dynamostore.New(knowsARN{newBank(t, hundred).client}, arn), lock.Options{})).Context()
 	broken := b.acquire(t, newLocker(t, lazy{b.store, nil}, lock.Options{Namespace: "lazy"})).Context()
 	many := func(n int) *dynamodb.TransactWriteItemsInput {
 		in := &dynamodb.TransactWriteItemsInput{}
@@ -533,7 +544,8 @@ func TestTransactWrongUse(t *testing.T) {
 		"no Region":            {ctx, nowhere, transfer("a", "b", "1"), `the client is for the Region ""`},
 		"Region, wrapped":      {behind, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
 		"an update of the row": {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("locks")}}, "on the row of the lock itself"},
-		"the row, by its ARN":  {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("arn:aws:dynamodb:eu-central-1:123456789012:table/locks")}}, "on the row of the lock itself"},
+		"the row, by its ARN":  {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow(arn)}}, "on the row of the lock itself"},
+		"a Store of an ARN":    {byARN, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow(table)}}, "on the row of the lock itself"},
 		"a put of the row":     {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("put")}}, "on the row of the lock itself"},
 		"a delete of the row":  {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("delete")}}, "on the row of the lock itself"},
 		"a check of the row":   {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("check")}}, "on the row of the lock itself"},
