@@ -249,10 +249,32 @@ func TestSameCaller(t *testing.T) {
 	token := func(text string) func(*httpRequest) {
 		return func(e *httpRequest) { e.Headers["authorization"] = text }
 	}
+	signed := func(text string) func(*httpRequest) {
+		return func(e *httpRequest) {
+			e.RawQueryString = "a=1"
+			for _, name := range []string{"Algorithm", "Credential", "Date", "Expires", "Security-Token", "Signature", "SignedHeaders"} {
+				e.RawQueryString += "&X-Amz-" + name + "=" + text
+			}
+		}
+	}
+	restSigned := func(text string) func() (lock.Key, error) {
+		e := plainREST()
+		e.RequestContext.Identity.Caller, e.QueryStringParameters = "AIDAEXAMPLE", map[string]string{"a": "1", "X-Amz-Signature": text}
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
+	urlSigned := func(text string) func() (lock.Key, error) {
+		e := load[urlRequest](t, "functionurl.json")
+		e.RawQueryString = "X-Amz-Signature=" + text
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
 	const jwt = `{"jwt":{"claims":{"sub":"a","iss":"i"}}}`
 	for name, c := range map[string]struct{ first, again func() (lock.Key, error) }{
 		"a fresh token that the gateway checked":     {http(jwt, token("Bearer a")), http(jwt, token("Bearer b"))},
 		"a fresh signature":                          {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 b"))},
+		"a fresh signature in the query":             {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, signed("a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, signed("b"))},
+		"the same, of a Cognito identity":            {http(`{"iam":{"cognitoIdentity":{"identityId":"i"}}}`, signed("a")), http(`{"iam":{"cognitoIdentity":{"identityId":"i"}}}`, signed("b"))},
+		"the same, at a REST API":                    {restSigned("a"), restSigned("b")},
+		"the same, at a Function URL":                {urlSigned("a"), urlSigned("b")},
 		"a fresh token of a Cognito user":            {rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer a"), rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer b")},
 		"a fresh token of a principal, by HeaderKey": {byPrincipal("Bearer a"), byPrincipal("Bearer b")},
 		"the latency of an authorizer":               {rest(map[string]any{"principalId": "p", "integrationLatency": 7}, "a"), rest(map[string]any{"principalId": "p", "integrationLatency": 41}, "a")},

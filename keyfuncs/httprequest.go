@@ -28,6 +28,7 @@ type request struct {
 	domain            string // that the client has asked; empty: unknown
 
 	caller      string         // whom the gateway authenticated; empty: nobody
+	signed      bool           // IAM has checked a signature
 	byFunction  bool           // a Lambda authorizer named the caller
 	bySignature bool           // IAM named the caller, who may be a proxy of many
 	byHeader    bool           // a header named the caller, which the client may have sent
@@ -57,6 +58,9 @@ func requestOf(event any) (request, error) {
 		return request{}, err
 	}
 	r, err := requestFrom(found)
+	if r.signed {
+		r.query = unsigned(r.query)
+	}
 	r.body = bodyOf(found)
 	return r, err
 }
@@ -94,7 +98,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
-		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity), signed: c.Identity.Caller != "" || c.Identity.CognitoIdentityID != "",
 		authorizer: besidesCaller(c.Authorizer), besides: besidesHeaders(c.Identity),
 	}
 }
@@ -120,7 +124,8 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	}
 	if a := c.Authorizer; a != nil {
 		r.authorizer = a.Lambda
-		r.bySignature = a.IAM != nil && a.IAM.CognitoIdentity.IdentityID == ""
+		r.signed = a.IAM != nil
+		r.bySignature = r.signed && a.IAM.CognitoIdentity.IdentityID == ""
 	}
 	if cert := c.Authentication.ClientCert; cert.SerialNumber != "" {
 		r.besides = []string{certificate(cert.IssuerDN, cert.SerialNumber)}
@@ -141,7 +146,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		method: field{"requestContext.eventType", c.EventType}, path: field{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
-		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity), signed: c.Identity.Caller != "" || c.Identity.CognitoIdentityID != "",
 		authorizer: besidesCaller(authorizer), besides: besidesHeaders(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
@@ -168,7 +173,7 @@ func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 		api:    field{"requestContext.apiId", c.APIID},
 		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
 		query: sortedQuery(e.RawQueryString), headers: e.Headers, domain: domainOf(c.DomainName, e.Headers, nil),
-		caller: caller, bySignature: caller != "", cookies: e.Cookies,
+		caller: caller, bySignature: caller != "", signed: caller != "", cookies: e.Cookies,
 	}, nil
 }
 
@@ -222,6 +227,20 @@ func sortedQuery(raw string) string {
 		return raw
 	}
 	return query.Encode()
+}
+
+// unsigned returns a query without the signature that it may hold, because a
+// retry has another.
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+func unsigned(query string) string {
+	members, err := url.ParseQuery(query)
+	if err != nil {
+		return query
+	}
+	for _, name := range []string{"Algorithm", "Credential", "Date", "Expires", "Security-Token", "Signature", "SignedHeaders"} {
+		members.Del("X-Amz-" + name)
+	}
+	return members.Encode()
 }
 
 // values returns the different values of a header, in an order that does not

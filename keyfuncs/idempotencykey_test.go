@@ -113,6 +113,7 @@ func TestIdempotencyKeyFingerprint(t *testing.T) {
 		"query":        func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=no&tag=a&tag=b" },
 		"query values": func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=yes&tag=b&tag=a" },
 		"no query":     func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "" },
+		"a signature":  func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString += "&X-Amz-Signature=a" }, // IAM has not checked it
 		"odd query":    func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=yes;tag=%zz" },
 		"another":      func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=yes;tag=%zy" },
 		"body":         func(e *events.APIGatewayV2HTTPRequest) { e.Body = "other" },
