@@ -61,7 +61,11 @@ func httpOf(event, result reflect.Type) overHTTP {
 	}
 	h := overHTTP{gateway: cmp.Or(eventkind.GatewayOfRequest(event), eventkind.GatewayOfResponse(result)), responds: holdsResponse(result)}
 	h.maySayAgain = result.Kind() == reflect.Interface
-	for _, doc := range []string{`{"batchItemFailures":[{"itemIdentifier":"i"}]}`, `{"results":[{"resultCode":"TemporaryFailure"}]}`} {
+	for _, doc := range []string{
+		`{"batchItemFailures":[{"itemIdentifier":"i"}]}`,
+		`{"batchItemFailures":[null]}`, // fits identifiers of any shape, such as the objects of Kafka
+		`{"results":[{"resultCode":"TemporaryFailure"}]}`,
+	} {
 		h.maySayAgain = h.maySayAgain || saysAgain(throughType([]byte(doc), result))
 	}
 	otherSource := ofAnotherSource(event)

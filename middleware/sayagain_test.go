@@ -11,13 +11,15 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
 const (
-	failedPart = `{"batchItemFailures":[{"itemIdentifier":"1"}]}`
-	failedTask = `{"results":[{"taskId":"t","resultCode":"Succeeded"},{"taskId":"u","resultCode":"TemporaryFailure"}]}`
+	failedPart   = `{"batchItemFailures":[{"itemIdentifier":"1"}]}`
+	failedRecord = `{"batchItemFailures":[{"itemIdentifier":{"partition":"orders-0","offset":7}}]}`
+	failedTask   = `{"results":[{"taskId":"t","resultCode":"Succeeded"},{"taskId":"u","resultCode":"TemporaryFailure"}]}`
 )
 
 // thrice delivers an event of type E three times to a handler with result type
@@ -44,6 +46,13 @@ type ownAnswer struct {
 
 func (a ownAnswer) hasFailed() bool { return len(a.BatchItemFailures) > 0 }
 
+// numbered is an answer whose identifiers are numbers.
+type numbered struct {
+	BatchItemFailures []struct {
+		ItemIdentifier int `json:"itemIdentifier"`
+	} `json:"batchItemFailures"`
+}
+
 // TestResultThatAsksForTheEventAgain shows that a result which tells the source
 // that a part of the event has failed does not complete the event: it would be
 // skipped when the source delivers it again.
@@ -66,6 +75,8 @@ func TestResultThatAsksForTheEventAgain(t *testing.T) { // F49
 		"queue, empty id":     {thrice[events.SQSEvent, any], `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil, 3},
 		"Kinesis":             {thrice[events.KinesisEvent, events.KinesisEventResponse], failedPart, nil, 3},
 		"DynamoDB, Replay":    {thrice[events.DynamoDBEvent, events.DynamoDBEventResponse], failedPart, []middleware.Option{replay}, 3},
+		"Kafka":               {thrice[events.KafkaEvent, awsevents.KafkaEventResponse], failedRecord, nil, 3},
+		"own identifier":      {thrice[order, numbered], `{"batchItemFailures":[{"itemIdentifier":7}]}`, nil, 3},
 		"S3 Batch":            {thrice[events.S3BatchJobEventV2, events.S3BatchJobResponse], failedTask, []middleware.Option{replay}, 3},
 		"S3 Batch, anything":  {thrice[events.S3BatchJobEvent, any], failedTask, nil, 3},
 		"S3 Batch, for good":  {thrice[events.S3BatchJobEvent, any], `{"results":[{"resultCode":"PermanentFailure"}]}`, nil, 1},
