@@ -56,8 +56,8 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 		w.ofTenant(ctx, k)
 	}
 	keys.question = w.asksFor(x, keys)
-	if err == nil && w.held.action == skip && isKept(ctx, payload) {
-		e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, "Skip")}
+	if name := w.held.loses(); err == nil && name != "" && w.held.isKept(ctx, payload) {
+		e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, name)}
 		w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: keys.Key, Err: e})
 		return handlerRun{w: w, ctx: ctx, key: keys.Key, exchange: x}, &answer{action: fail, err: e}
 	}

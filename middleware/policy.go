@@ -118,17 +118,24 @@ func (c *config) checkPolicies(sig signature, kept bool) {
 	c.checkInterrupted(sig)
 }
 
-// checkKept panics if the policy would lose an event that its source keeps
-// until it is acknowledged: a response acknowledges it, unless it is a partial
-// answer that names a record.
+// checkKept panics if the policy would lose an event that its source keeps.
 func (p policy) checkKept(kept bool) {
-	switch {
-	case !kept:
-	case p.action == skip:
-		refuse(lossy, "Skip")
-	case p.action == respond && !saysAgain(documentOf(p.response)):
-		refuse(lossy, "Respond")
+	if name := p.loses(); kept && name != "" {
+		refuse(lossy, name)
 	}
+}
+
+// loses returns the name of a policy that would lose an event which its source
+// keeps until it is acknowledged, and "" for any other. A response acknowledges
+// it, unless it is a partial answer that names a record.
+func (p policy) loses() string {
+	switch {
+	case p.action == skip:
+		return "Skip"
+	case p.action == respond && !saysAgain(documentOf(p.response)):
+		return "Respond"
+	}
+	return ""
 }
 
 // lossy is why a record is not skipped, or answered, because its lock is held.
@@ -136,8 +143,10 @@ const lossy = "OnHeld(%s) would acknowledge a record while another invocation ho
 
 // isKept reports whether an event shows what its type may not, by itself or by
 // where it is handled: that its source keeps it until it is acknowledged.
-func isKept(ctx context.Context, payload any) bool {
-	if _, ofRecord := invocation.RecordClaimOf(ctx); ofRecord { // within the wrapper of a batch
+// Within the wrapper of a batch every event is kept, but a response is seen by
+// the handler of the record, which can fail.
+func (p policy) isKept(ctx context.Context, payload any) bool {
+	if _, ofRecord := invocation.RecordClaimOf(ctx); ofRecord && p.action == skip {
 		return true
 	}
 	kind := eventkind.Of(documentOf(payload))

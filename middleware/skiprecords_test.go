@@ -153,6 +153,48 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 	})
 }
 
+// TestRespondForRecordsSeenLate is [TestSkipOfRecordsSeenLate] for an answer
+// that names nothing that has failed. Within a batch it is for the handler of
+// the record, which sees it.
+func TestRespondForRecordsSeenLate(t *testing.T) {
+	t.Parallel()
+	const sqs = `{"Records":[{"messageId":"1","eventSource":"aws:sqs"}]}`
+	answers := func(_ context.Context, e json.RawMessage) (any, error) { return "ran", nil }
+	opts := func(response any) []middleware.Option {
+		return newFixture().options(middleware.OnHeld(middleware.Respond(response)))
+	}
+	refused := func(t *testing.T, err error) {
+		t.Helper()
+		var e *lock.ConfigError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "OnHeld(Respond) would acknowledge a record") {
+			t.Errorf("got %v", err)
+		}
+	}
+	t.Run("any JSON", func(t *testing.T) {
+		_, err := middleware.WithLock(staticOf[json.RawMessage], answers, opts("busy")...)(t.Context(), json.RawMessage(sqs))
+		refused(t, err)
+	})
+	t.Run("raw", func(t *testing.T) {
+		_, err := middleware.WithLock(staticOf[json.RawMessage], lambda.Handler(echo{}), opts("busy")...).Invoke(t.Context(), []byte(sqs))
+		refused(t, err)
+	})
+	t.Run("a partial answer", func(t *testing.T) {
+		whole := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{}}}
+		expect.Value(middleware.WithLock(staticOf[json.RawMessage], answers, opts(whole)...)(t.Context(), json.RawMessage(sqs)))(t)
+	})
+	t.Run("within a batch", func(t *testing.T) {
+		inner := middleware.WithLock(staticOf[json.RawMessage], answers, opts("busy")...)
+		each := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+			_, err := inner(ctx, json.RawMessage(m.Body))
+			return err
+		}, newFixture().options()...)
+		answer, err := each(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", EventSourceARN: "q", EventSource: "aws:sqs", Body: "{}"}}})
+		if err != nil || len(answer.BatchItemFailures) > 0 {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	})
+}
+
 type ownKafkaEvent events.KafkaEvent
 
 func handles[E any](context.Context, E) error { return nil }
