@@ -60,22 +60,26 @@ func (a *answer) values(sig signature) []reflect.Value {
 
 // saysAgain reports whether a result with that JSON form asks the source to
 // deliver the event, or a part of it, again: a partial answer with failures, or
-// a task of S3 Batch Operations that has failed for now.
+// a task of S3 Batch Operations that has failed for now, or is left out and
+// counts as such. An event of those has one task.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-invoke-lambda.html
 func saysAgain(doc []byte) bool {
+	const forNow = "TemporaryFailure"
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(doc, &members) // nil unless it is an object
 	var failures []json.RawMessage
 	var tasks []struct {
 		ResultCode string `json:"resultCode"`
 	}
+	var leftOut string
 	_ = json.Unmarshal(members["batchItemFailures"], &failures)
 	_ = json.Unmarshal(members["results"], &tasks)
+	_ = json.Unmarshal(members["treatMissingKeysAs"], &leftOut)
 	for _, t := range tasks {
-		if t.ResultCode == "TemporaryFailure" {
+		if t.ResultCode == forNow {
 			return true
 		}
 	}
-	return len(failures) > 0
+	return len(failures) > 0 || len(tasks) == 0 && leftOut == forNow
 }

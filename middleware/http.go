@@ -65,6 +65,7 @@ func httpOf(event, result reflect.Type) overHTTP {
 		`{"batchItemFailures":[{"itemIdentifier":"i"}]}`,
 		`{"batchItemFailures":[null]}`, // fits identifiers of any shape, such as the objects of Kafka
 		`{"results":[{"resultCode":"TemporaryFailure"}]}`,
+		`{"treatMissingKeysAs":"TemporaryFailure"}`,
 	} {
 		h.maySayAgain = h.maySayAgain || saysAgain(throughType([]byte(doc), result))
 	}

@@ -53,6 +53,10 @@ type numbered struct {
 	} `json:"batchItemFailures"`
 }
 
+type ownLeftOut struct {
+	TreatMissingKeysAs string `json:"treatMissingKeysAs"`
+}
+
 // TestResultThatAsksForTheEventAgain shows that a result which tells the source
 // that a part of the event has failed does not complete the event: it would be
 // skipped when the source delivers it again.
@@ -80,6 +84,10 @@ func TestResultThatAsksForTheEventAgain(t *testing.T) { // F49
 		"S3 Batch":            {thrice[events.S3BatchJobEventV2, events.S3BatchJobResponse], failedTask, []middleware.Option{replay}, 3},
 		"S3 Batch, anything":  {thrice[events.S3BatchJobEvent, any], failedTask, nil, 3},
 		"S3 Batch, for good":  {thrice[events.S3BatchJobEvent, any], `{"results":[{"resultCode":"PermanentFailure"}]}`, nil, 1},
+		"S3 Batch, left out":  {thrice[events.S3BatchJobEvent, events.S3BatchJobResponse], `{"treatMissingKeysAs":"TemporaryFailure"}`, nil, 3},
+		"S3 Batch, own type":  {thrice[events.S3BatchJobEvent, ownLeftOut], `{"treatMissingKeysAs":"TemporaryFailure"}`, nil, 3},
+		"S3 Batch, none left": {thrice[events.S3BatchJobEvent, any], `{"treatMissingKeysAs":"TemporaryFailure","results":[{"resultCode":"Succeeded"}]}`, nil, 1},
+		"S3 Batch, as failed": {thrice[events.S3BatchJobEvent, any], `{"treatMissingKeysAs":"PermanentFailure","results":[]}`, nil, 1},
 		"none failed":         {thrice[events.SQSEvent, any], `{"batchItemFailures":[]}`, nil, 1},
 		"null":                {thrice[events.SQSEvent, any], `{"batchItemFailures":null,"results":null}`, nil, 1},
 		"other members":       {thrice[events.SQSEvent, any], `{"BatchItemFailures":[1],"results":["TemporaryFailure"]}`, nil, 1},
