@@ -21,3 +21,11 @@ var rememberBySource = map[reflect.Type]time.Duration{
 	reflect.TypeFor[events.KafkaEvent]():  7 * day,
 	reflect.TypeFor[events.KafkaRecord](): 7 * day,
 }
+
+// rememberFrom fills in the default of [Remember] for events, or records, of a
+// type.
+func (c *config) rememberFrom(event reflect.Type) {
+	if c.engine.Remember == 0 {
+		c.engine.Remember = rememberBySource[event] // zero: package lock's default
+	}
+}

@@ -125,6 +125,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 	const day = 24 * time.Hour
 	message := events.SQSMessage{MessageId: "m1", EventSource: "aws:sqs"}
 	record := events.KafkaRecord{Topic: "orders"}
+	keyOfAnything := func(context.Context, any) (lock.Key, error) { return lock.Key{Name: "n", Event: "1"}, nil }
 	for name, c := range map[string]struct {
 		deliver func(ran func() error, opts []middleware.Option) func(context.Context) error
 		keeps   time.Duration
@@ -141,6 +142,14 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 			h := middleware.WithLock(key, func(context.Context, events.SQSEvent) error { return ran() }, opts...)
 			return func(ctx context.Context) error { return h(ctx, events.SQSEvent{}) }
 		}, 4 * day},
+		"SQS event, any key": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			h := middleware.WithLock(keyOfAnything, func(context.Context, *events.SQSEvent) error { return ran() }, opts...)
+			return func(ctx context.Context) error { return h(ctx, &events.SQSEvent{}) }
+		}, 4 * day},
+		"Kafka event, any key": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			h := middleware.WithLock(keyOfAnything, func(context.Context, events.KafkaEvent) error { return ran() }, opts...)
+			return func(ctx context.Context) error { return h(ctx, events.KafkaEvent{}) }
+		}, 7 * day},
 		"Kafka record": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
 			h := middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return ran() }, opts...)
 			return func(ctx context.Context) error {

@@ -63,9 +63,7 @@ func (c *config) check(event reflect.Type) {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", c.engine.Namespace, namespaceVariable, allowed)
 	}
 	c.engine.Logger = cmp.Or(c.engine.Logger, defaultlog.Logger()) // one for package lock and the wrapper
-	if c.engine.Remember == 0 {
-		c.engine.Remember = rememberBySource[event] // zero: package lock's default
-	}
+	c.rememberFrom(event)
 	if c.engine.Lease == (lock.LeaseMode{}) && onDemand() {
 		c.engine.Lease = lock.UntilDeadline()
 	}

@@ -73,6 +73,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 	s.checkStreams(sig)
 	s.checkPolicies(sig, eventkind.IsKept(sig.event(event)))
 	s.use(httpOf(sig.event(event), sig.result))
+	s.rememberFrom(deref(sig.event(event))) // which a key function of an interface does not show
 	call := wrapFunc(newWrapper(&s.config), ofArguments(key, sig), f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface()
 }
