@@ -25,7 +25,7 @@ type signature struct {
 }
 
 // inspect returns the signature of a handler of type t. It accepts what
-// lambda.Start accepts.
+// lambda.Start accepts, but for an error of another type than error.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-handler.html#golang-handler-signatures
 func inspect(t reflect.Type) signature {
 	if t.Kind() != reflect.Func {
@@ -45,6 +45,9 @@ func inspect(t reflect.Type) signature {
 	s.returnsError = t.NumOut() > 0 && t.Out(t.NumOut()-1).Implements(errorType)
 	if t.NumOut() > 2 || t.NumOut() > 0 && !s.returnsError {
 		refuse("the handler %s must return nothing, an error, or a result and an error", t)
+	}
+	if s.returnsError && !errorType.AssignableTo(t.Out(t.NumOut()-1)) {
+		refuse("the handler %s returns its error as %s, which cannot hold those of the wrapper: let it return error", t, t.Out(t.NumOut()-1))
 	}
 	if t.NumOut() == 2 {
 		s.result = t.Out(0)

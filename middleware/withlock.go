@@ -13,8 +13,9 @@ import (
 // of its event's key, and not at all if the event was already completed. It
 // returns a handler of the same type.
 //
-// handler is any function that lambda.Start takes, or a [lambda.Handler], whose
-// payload is decoded only to compute the key; for that of lambda.NewHandler,
+// handler is any function that lambda.Start takes and whose error, if it
+// returns one, has the type error, or a [lambda.Handler], whose payload is
+// decoded only to compute the key; for that of lambda.NewHandler,
 // pass the function that it was made from. The event must be the key
 // function's event type, a pointer to it or a type that implements it;
 // json.RawMessage, []byte, any and map[string]any are decoded for the key

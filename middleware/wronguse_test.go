@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,10 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		}, "let the handler take the event"},
 		"result, no error": {func() { middleware.WithLock(byOrder, func(order) string { return "" }, opts()...) }, "an error"},
 		"three results":    {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, opts()...) }, "an error"},
+		"own error":        {func() { middleware.WithLock(byOrder, func(order) *middleware.PanicError { return nil }, opts()...) }, "returns its error as *middleware.PanicError"},
+		"narrower error": {func() {
+			middleware.WithLock(byOrder, func(order) (string, net.Error) { return "", nil }, opts()...)
+		}, "returns its error as net.Error, which cannot hold those of the wrapper: let it return error"},
 		"other gateway": {func() {
 			middleware.WithLock(keyfuncs.IdempotencyKey[v2Event], func(context.Context, embeddedEvent) (restResponse, error) { return restResponse{}, nil }, opts()...)
 		}, "write the handler's type, such as IdempotencyKey[middleware_test.embeddedEvent]"},
