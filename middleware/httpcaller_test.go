@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -227,18 +226,69 @@ func TestStrangerOfSeveralKeys(t *testing.T) { // F28
 func TestStrangerOfAnOwnType(t *testing.T) { // F28
 	t.Parallel()
 	type request struct {
-		MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
+		MultiValueHeaders map[string][]string `json:"multiValueHeaders,omitempty"`
 	}
 	key := func(context.Context, request) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
 	h := middleware.WithLock(key, func(context.Context, request) (ownResponse, error) {
 		return ownResponse{Code: http.StatusCreated}, nil
 	}, newFixture().options()...)
-	for i, want := range []int{http.StatusCreated, http.StatusUnprocessableEntity} {
-		got, err := h(t.Context(), request{map[string][]string{"cookie": {fmt.Sprint("s=", i)}}})
-		if err != nil || got.Code != want {
-			t.Errorf("%+v, %v; want status %d", got, err, want)
+	alice, mallory := map[string][]string{"cookie": {"s=a"}}, map[string][]string{"cookie": {"s=m"}}
+	for i, headers := range []map[string][]string{alice, mallory, nil} {
+		want := []int{http.StatusCreated, http.StatusUnprocessableEntity, http.StatusUnprocessableEntity}[i]
+		if got, err := h(t.Context(), request{headers}); err != nil || got.Code != want {
+			t.Errorf("%v: %+v, %v; want status %d", headers, got, err, want)
 		}
 	}
+}
+
+// redactedEvent is a request whose JSON form is made for logs.
+type redactedEvent struct{ restEvent }
+
+func (redactedEvent) MarshalJSON() ([]byte, error) { return []byte(`{"path":"/orders"}`), nil }
+
+// TestStrangerOfARedactedRequest shows that the caller is read from the request
+// that a type of the user's embeds, whatever its JSON form leaves out.
+func TestStrangerOfARedactedRequest(t *testing.T) { // F28
+	t.Parallel()
+	h := middleware.WithLock(staticEvent[redactedEvent], func(context.Context, redactedEvent) (ownResponse, error) {
+		return ownResponse{Code: http.StatusCreated}, nil
+	}, newFixture().options()...)
+	for i, who := range []string{"alice", "mallory"} {
+		got, err := h(t.Context(), redactedEvent{restEvent{Headers: map[string]string{"authorization": who}}})
+		if want := []int{http.StatusCreated, http.StatusUnprocessableEntity}[i]; err != nil || got.Code != want {
+			t.Errorf("%s: %+v, %v; want status %d", who, got, err, want)
+		}
+	}
+}
+
+// TestHeadersOfNoRequest shows that headers are compared only where the result
+// may be a response: those of a message may differ each time it comes.
+func TestHeadersOfNoRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(staticEvent[map[string]any], func(context.Context, map[string]any) (order, error) { return order{}, nil }, f.options()...)
+	for _, authorization := range []string{"first", "second"} {
+		if _, err := h(t.Context(), map[string]any{"headers": map[string]string{"authorization": authorization}}); err != nil {
+			t.Errorf("%s: %v", authorization, err)
+		}
+	}
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+}
+
+// TestNobodyWithoutRequest shows that an event with nothing of a request names
+// no caller, which would take room in the row from the events it remembers.
+func TestNobodyWithoutRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(staticEvent[map[string]any], func(context.Context, map[string]any) (any, error) { return "done", nil }, f.options()...)
+	expect.Value(h(t.Context(), map[string]any{"id": 1}))(t)
+	if k := f.of(lock.OutcomeAcquired)[0].Key; k.Payload != "" {
+		t.Errorf("locked %+v", k)
+	}
+}
+
+func staticEvent[E any](context.Context, E) (lock.Key, error) {
+	return lock.Key{Name: "n", Event: "e"}, nil
 }
 
 // TestUnreadableCaller shows that a request whose callers cannot be told apart
@@ -316,6 +366,7 @@ func TestUnreadableStranger(t *testing.T) { // F28
 	for _, doc := range []string{
 		`{"headers":{"authorization":["alice"]}}`, `{"headers":{"authorization":["alice"],"age":"1","accept":[]}}`, // as VPC Lattice sends them
 		`{"headers":["alice"],"requestContext":{"apiId":"a","http":{"method":"POST"}}}`,
+		`{"headers":{"authorization":"\ufffd"}}`, `{"headers":{"authorization":"\ufffd","age":1}}`, // as which Go decodes broken characters
 	} {
 		for _, result := range []string{`7`, `{"statusCode":201}`} {
 			for name, h := range ofAnyShape(t.Context(), newFixture().options(), result) {

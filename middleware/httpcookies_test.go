@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -89,6 +90,7 @@ func TestWhoGetsACookie(t *testing.T) { // F61
 		"own payload, no cookie":                {keyfuncs.PayloadFrom(ownKey, byAmount), nil, false},
 		"own payload and SessionCookie":         {keyfuncs.PayloadFrom(ownKey, keyfuncs.Join(byAmount, session)), []string{"_ga=1"}, false},
 		"own payload and SessionCookie, found":  {keyfuncs.PayloadFrom(ownKey, keyfuncs.Join(byAmount, session)), []string{"session=a"}, true},
+		"SessionCookie, no payload":             {withoutPayload(keyfuncs.HeaderKey("Idempotency-Key", session)), []string{"_ga=1"}, false},
 		"hashed":                                {keyfuncs.HMAC(keyfuncs.HeaderKey("Idempotency-Key", session), []byte("0123456789abcdef")), []string{"_ga=1"}, false},
 		"with a context of the user's":          {detached(keyfuncs.IdempotencyKey[v2Event]), nil, false},
 		"with a context of the user's, session": {detached(keyfuncs.IdempotencyKey[v2Event]), []string{"session=a"}, true},
@@ -113,6 +115,15 @@ func TestWhoGetsACookie(t *testing.T) { // F61
 // detached is a key function of the user's that passes no context on.
 func detached[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
 	return func(_ context.Context, e E) (lock.Key, error) { return key(context.Background(), e) }
+}
+
+// withoutPayload is a key function of the user's that takes what it needs of
+// another key.
+func withoutPayload[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
+	return func(ctx context.Context, e E) (lock.Key, error) {
+		k, err := key(ctx, e)
+		return lock.Key{Name: k.Name, Event: k.Event}, err
+	}
 }
 
 // TestCookieOfAnotherRequest shows that a stored response that sets a cookie is
@@ -155,6 +166,32 @@ func TestCookieOfAnUnreadableRequest(t *testing.T) { // F61
 	}
 }
 
+// TestCookieIsNotInTheTable shows that a response which sets a cookie for
+// nobody is not stored, and that this is reported only where it would be.
+func TestCookieIsNotInTheTable(t *testing.T) { // F61
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opts    []middleware.Option
+		dropped int
+	}{"by default": {nil, 1}, "OnCompleted(Fail)": {[]middleware.Option{middleware.OnCompleted(middleware.Fail)}, 0}} {
+		f := newFixture()
+		h := middleware.WithLock(lockAll, func(context.Context, v2Event) (events.APIGatewayV2HTTPResponse, error) {
+			return events.APIGatewayV2HTTPResponse{StatusCode: 200, Cookies: []string{"session=s3cr3t"}}, nil
+		}, f.options(c.opts...)...)
+		if got, err := h(t.Context(), v2Event{}); err != nil || len(got.Cookies) != 1 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		for row, err := range f.faulty.Store.(driver.Inspector).Rows(t.Context(), "") {
+			if err != nil || len(row.Memory.Completed) != 1 || row.Memory.Result.Event != "" {
+				t.Errorf("%s: %+v, %v", name, row, err)
+			}
+		}
+		if n := f.count(lock.OutcomeResultDropped); n != c.dropped {
+			t.Errorf("%s: %d reports of a dropped result, want %d", name, n, c.dropped)
+		}
+	}
+}
+
 // TestCookieWithoutGateway shows that a caller is known by what any of the
 // gateways would know it by, where nothing shows which one sent the request.
 func TestCookieWithoutGateway(t *testing.T) { // F61
@@ -181,15 +218,16 @@ func TestCookieWithoutGateway(t *testing.T) { // F61
 func TestWhatSetsACookie(t *testing.T) { // F61
 	t.Parallel()
 	for doc, sets := range map[string]bool{
-		`{"statusCode":200,"headers":{"set-Cookie":"a=b"}}`:                                   true,
-		`{"statusCode":200,"headers":{"X":"a"},"multiValueHeaders":{"Set-Cookie":["a=b"]}}`:   true,
-		`{"statusCode":200,"cookies":["a=b"]}`:                                                true,
-		`{"statusCode":200,"cookies":[],"headers":{},"multiValueHeaders":null}`:               false,
-		`{"statusCode":200,"headers":7,"cookies":["a=b"]}`:                                    true,
-		`{"statusCode":"200","headers":[],"multiValueHeaders":{"SET-COOKIE":"a=b"}}`:          true,
-		`{"statusCode":200,"headers":{"Set-Cookie":"a=b"},"headers":{"Content-Type":"t"}}`:    true,
-		`{"statusCode":200,"headers":{"X-Set-Cookie":"a=b","Cookie":"a=b"},"body":"a"}`:       false,
-		`{"cookies":["a=b"],"headers":{"Set-Cookie":"a=b"}}`:                                  false, // the body of a response
+		`{"statusCode":200,"headers":{"set-Cookie":"a=b"}}`:                                 true,
+		`{"statusCode":200,"headers":{"X":"a"},"multiValueHeaders":{"Set-Cookie":["a=b"]}}`: true,
+		`{"statusCode":200,"cookies":["a=b"]}`:                                              true,
+		`{"statusCode":200,"cookies":[],"headers":{},"multiValueHeaders":null}`:             false,
+		`{"statusCode":200,"headers":7,"cookies":["a=b"]}`:                                  true,
+		`{"statusCode":"200","headers":[],"multiValueHeaders":{"SET-COOKIE":"a=b"}}`:        true,
+		`{"statusCode":200,"headers":{"Set-Cookie":"a=b"},"headers":{"Content-Type":"t"}}`:  true,
+		`{"statusCode":200,"headers":{"X-Set-Cookie":"a=b","Cookie":"a=b"},"body":"a"}`:     false,
+		`{"cookies":["a=b"],"headers":{"Set-Cookie":"a=b"}}`:                                false, // the body of a response
+		`{"cookies":["oatmeal"]}`: false,
 		`{"statusCode":200,"body":"{\"cookies\":[\"a=b\"]}","headers":{"Vary":"Set-Cookie"}}`: false,
 	} {
 		h := middleware.WithLock(lockAll, func(context.Context, v2Event) (any, error) { return rawDoc(doc), nil }, newFixture().options()...)

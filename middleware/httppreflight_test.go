@@ -87,3 +87,33 @@ func TestPreflightOfAnyKey(t *testing.T) {
 		})
 	}
 }
+
+// TestPreflightOfARedactedRequest shows that the method is read from the
+// request that a type of the user's embeds, whatever its JSON form leaves out.
+func TestPreflightOfARedactedRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(keyfuncs.IdempotencyKey[redactedEvent], func(context.Context, redactedEvent) (ownResponse, error) {
+		return ownResponse{Code: http.StatusNoContent}, nil
+	}, f.options()...)
+	if got, err := h(t.Context(), redactedEvent{restEvent{HTTPMethod: http.MethodOptions}}); err != nil || got.Code != http.StatusNoContent {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.want(t, middleware.OutcomeNoLock)
+}
+
+// TestOptionsWithoutGateway shows that an event which no gateway sent does not
+// pass for a preflight request, whatever its members say: without a key it is
+// refused.
+func TestOptionsWithoutGateway(t *testing.T) { // F26
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(keyfuncs.ByField(func(map[string]any) string { return "" }), func(context.Context, map[string]any) (any, error) {
+		t.Error("the handler ran")
+		return nil, nil
+	}, f.options()...)
+	if _, err := h(t.Context(), map[string]any{"httpMethod": http.MethodOptions}); !errors.As(err, new(*lock.NoKeyError)) {
+		t.Errorf("%v, want a NoKeyError", err)
+	}
+	f.want(t, lock.OutcomeRefused)
+}
