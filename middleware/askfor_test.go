@@ -86,15 +86,19 @@ func TestAnswerIsKeptLikeAResult(t *testing.T) { // F19
 	answer := urlAnswer{StatusCode: http.StatusCreated, Body: "paid"}
 	cookie := urlAnswer{StatusCode: http.StatusCreated, Cookies: []string{"session=secret"}}
 	for name, c := range map[string]struct {
-		answer urlAnswer
-		opts   []middleware.Option
-		caller keyfuncs.Func[urlCall]
-		kept   bool
+		answer  urlAnswer
+		opts    []middleware.Option
+		caller  keyfuncs.Func[urlCall]
+		kept    bool
+		dropped int // reports that Replay has nothing
 	}{
 		"by default":                  {answer: answer, kept: true},
 		"OnCompleted(Fail)":           {answer: answer, opts: []middleware.Option{middleware.OnCompleted(middleware.Fail)}},
 		"a cookie":                    {answer: cookie, kept: true},
-		"a cookie, for who knows who": {answer: cookie, caller: keyfuncs.Anonymous[urlCall]},
+		"a cookie, for who knows who": {answer: cookie, caller: keyfuncs.Anonymous[urlCall], dropped: 1},
+		"a cookie, that is not replayed": {
+			answer: cookie, caller: keyfuncs.Anonymous[urlCall], opts: []middleware.Option{middleware.OnCompleted(middleware.Fail)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,6 +115,9 @@ func TestAnswerIsKeptLikeAResult(t *testing.T) { // F19
 				h := middleware.WithLock(key, func(context.Context, urlCall) (urlAnswer, error) { return urlAnswer{}, nil },
 					f.options(append(slices.Clone(c.opts), middleware.Namespace(""), middleware.OnInterrupted(ask))...)...)
 				_, _ = h(t.Context(), urlCall{Headers: map[string]string{"authorization": "Bearer x"}})
+				if n := f.count(lock.OutcomeResultDropped); n != c.dropped {
+					t.Errorf("%d reports of a dropped answer, want %d", n, c.dropped)
+				}
 				locker := expect.Value(lock.New(f.faulty.Store, &lock.Options{Logger: noLogger}))(t)
 				var done *lock.CompletedError
 				if _, err := locker.Acquire(t.Context(), k); !errors.As(err, &done) || (done.Result != nil) != c.kept {

@@ -46,6 +46,18 @@ func TestHeldPolicies(t *testing.T) {
 	}
 }
 
+// TestSkipWithoutError shows that Skip does nothing in a handler that returns
+// nothing.
+func TestSkipWithoutError(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(byOrder, func(order) { t.Error("the handler ran") }, f.options(middleware.OnHeld(middleware.Skip))...)
+	holder := f.acquireElsewhere(t, lock.Key{Name: "orders"})
+	defer func() { _ = holder.Release() }()
+	h(order{ID: "1"}) // it does not panic
+	f.want(t, lock.OutcomeHeld)
+}
+
 // TestRetryDuringItsCooldown shows that an event whose own run has failed is
 // treated like others while its name stays held.
 func TestRetryDuringItsCooldown(t *testing.T) {
@@ -187,6 +199,9 @@ func TestReplayIntoAnotherType(t *testing.T) {
 	expect.Value(first(t.Context(), order{ID: "1"}))(t)
 	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
 		t.Errorf("%d, %v; want skipped", out, err)
+	}
+	if k := f.of(lock.OutcomeResultDropped)[0].Key; k.Event != "1" {
+		t.Errorf("reported for %+v", k)
 	}
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
 }

@@ -95,6 +95,22 @@ func TestSecretIsNotKept(t *testing.T) {
 	})
 }
 
+// TestRememberForKeepsNothingElse shows that a result which nobody is to get
+// again is not stored because RememberFor gives it a time.
+func TestRememberForKeepsNothingElse(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(byOrder, func(context.Context, order) (restResponse, error) {
+		return restResponse{StatusCode: 200, Body: "secret"}, nil
+	}, f.options(middleware.OnCompleted(middleware.Fail), middleware.RememberFor(func(restResponse) time.Duration { return time.Hour }))...)
+	expect.Value(h(t.Context(), order{ID: "1"}))(t)
+	for row, err := range f.faulty.Store.(driver.Inspector).Rows(t.Context(), "") {
+		if err != nil || len(row.Memory.Completed) != 1 || row.Memory.Result.Event != "" {
+			t.Errorf("%+v, %v", row, err)
+		}
+	}
+}
+
 // TestSecretStreamIsNotKept shows that a streamed response, which the type of
 // the result hides from RememberFor, is not stored either.
 func TestSecretStreamIsNotKept(t *testing.T) {

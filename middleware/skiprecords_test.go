@@ -119,6 +119,10 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), "OnHeld(Skip) would acknowledge a record") {
 			t.Errorf("got %v", err)
 		}
+		if f.count(lock.OutcomeRefused) != 1 {
+			t.Errorf("observed %q", f.outcomes())
+		}
+		f.forget()
 	}
 	const sqs = `{"Records":[{"messageId":"1","eventSource":"aws:sqs","body":"{\"id\":\"7\"}"}]}`
 	t.Run("within a batch", func(t *testing.T) {
@@ -146,6 +150,13 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 	t.Run("raw", func(t *testing.T) {
 		_, err := middleware.WithLock(staticOf[json.RawMessage], lambda.Handler(echo{}), skipping...).Invoke(t.Context(), []byte(sqs))
 		refused(t, err)
+	})
+	t.Run("no key", func(t *testing.T) {
+		keyless := func(context.Context, json.RawMessage) (lock.Key, error) { return lock.Key{}, errRecord }
+		err := middleware.WithLock(keyless, handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(sqs))
+		if !errors.As(err, new(*lock.NoKeyError)) {
+			t.Errorf("%v, want what is wrong with the event itself", err)
+		}
 	})
 	t.Run("a schedule", func(t *testing.T) {
 		err := middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(`{"source":"aws.scheduler"}`))
