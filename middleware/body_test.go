@@ -385,6 +385,7 @@ func TestBodiesInOrder(t *testing.T) {
 		}
 		f.forget()
 		late := e.Records[0]
+		late.EventID = "shardId-000000000006:copy"
 		e.Records = e.Records[3:]
 		answer, err = stream(ctx, e)
 		wantReturned(t, answer, err)

@@ -174,6 +174,21 @@ func TestOnFailedHasTimeToAnswer(t *testing.T) {
 	}
 }
 
+// TestOnFailedWithoutDeadline shows that the function's context is as good
+// outside Lambda, and ends with the function.
+func TestOnFailedWithoutDeadline(t *testing.T) {
+	t.Parallel()
+	var given context.Context
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, (&runLog{}).sqs, newFixture().options(middleware.OnFailed(func(ctx context.Context, f failed) {
+		given, f[0].Err = ctx, ctx.Err()
+	}))...)
+	r, err := h(t.Context(), sqsBatch(message("a", "fails")))
+	wantReturned(t, r, err)
+	if given.Err() == nil {
+		t.Error("the context has not ended")
+	}
+}
+
 // TestWrongOnFailed shows that OnFailed for other records, or where there are
 // none, panics when the handler is wrapped.
 func TestWrongOnFailed(t *testing.T) {

@@ -38,12 +38,13 @@ func TestPermanent(t *testing.T) {
 func TestPermanentWithoutDestination(t *testing.T) {
 	t.Parallel()
 	var log warnings
+	f := newFixture()
 	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
 		if m.Body == "permanent" {
 			return middleware.Permanent(errRecord)
 		}
 		return errRecord
-	}, newFixture().options(log.option())...)
+	}, f.options(log.option())...)
 	for i, does := range []string{"fails", "permanent", "permanent"} {
 		if r, err := h(t.Context(), sqsBatch(message("a", does))); len(r.BatchItemFailures) != 1 || !errors.Is(err, errRecord) {
 			t.Errorf("%v, %v", r, err)
@@ -52,5 +53,11 @@ func TestPermanentWithoutDestination(t *testing.T) {
 		if len(said) != min(i, 1) || i > 0 && !strings.Contains(said[0], "OnFailed") {
 			t.Errorf("after %q: logged %q", does, said)
 		}
+	}
+	f.forget()
+	r, err := h(t.Context(), sqsBatch(inGroup("x", message("x1", "permanent")), inGroup("x", message("x2", ""))))
+	wantAllReturned(t, r, err, "x1", "x2")
+	if n := f.count(middleware.OutcomeHandlerFailed); n != 1 {
+		t.Errorf("in a group: %d failures, want that of the handler: %q", n, f.outcomes())
 	}
 }

@@ -47,8 +47,8 @@ func TestKeyOfRecordsAroundTheWholeEvent(t *testing.T) {
 	refusesEvents[events.DynamoDBEventRecord, events.DynamoDBEvent](t, "DynamoDB", keyfuncs.DynamoDBRecord, "EachDynamoDBRecord", "Single[events.DynamoDBEvent]")
 	refusesEvents[events.KafkaRecord, events.KafkaEvent](t, "Kafka", keyfuncs.KafkaRecord, "take one record, and wrap it with EachKafkaRecord")
 	refusesEvents[awsevents.DocumentDBEventRecord, awsevents.DocumentDBEvent](t, "DocumentDB", keyfuncs.DocumentDBRecord, "take one record, and wrap it with EachDocumentDBRecord")
-	refusesEvents[events.SimpleEmailRecord, events.SimpleEmailEvent](t, "SES", keyfuncs.SESRecord, "Single[events.SimpleEmailEvent]")
-	refusesEvents[events.CodeCommitRecord, events.CodeCommitEvent](t, "CodeCommit", keyfuncs.CodeCommitRecord, "Single[events.CodeCommitEvent]")
+	refusesEvents[events.SimpleEmailRecord, events.SimpleEmailEvent](t, "SES", keyfuncs.SESRecord, "events.SimpleEmailRecord: wrap the key function in keyfuncs.Single[events.SimpleEmailEvent]")
+	refusesEvents[events.CodeCommitRecord, events.CodeCommitEvent](t, "CodeCommit", keyfuncs.CodeCommitRecord, "events.CodeCommitRecord: wrap the key function in keyfuncs.Single[events.CodeCommitEvent]")
 }
 
 // refusesDeliveries checks that a key function of records is refused where the

@@ -39,7 +39,7 @@ func TestEachS3Record(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		var panicked *middleware.PanicError
-		if !errors.Is(err, errRecord) || !errors.As(err, new(*lock.NoKeyError)) || !errors.As(err, &panicked) || panicked.Value != errRecord || !strings.Contains(string(panicked.Stack), "runLog).act") {
+		if !errors.Is(err, errRecord) || !errors.As(err, new(*lock.NoKeyError)) || !errors.As(err, &panicked) || panicked.Value != errRecord || !errors.Is(panicked, errRecord) || !strings.Contains(string(panicked.Stack), "runLog).act") {
 			t.Errorf("%v does not unwrap to each record's error", err)
 		}
 		if strings.Contains(err.Error(), "\n") || !strings.Contains(panicked.Error(), "runLog).act") {
@@ -67,6 +67,10 @@ func TestBatchErrorStaysShort(t *testing.T) {
 		e.Failed = append(e.Failed, &middleware.RecordError{Record: fmt.Sprintf("Records[%d]", i), Err: errRecord})
 	}
 	if s := e.Error(); len(s) > 400 || !strings.HasSuffix(s, "Records[4]: the record is bad; and 995 more") {
+		t.Errorf("%s", s)
+	}
+	e.Failed = e.Failed[:5]
+	if s := e.Error(); !strings.HasSuffix(s, "Records[4]: the record is bad") {
 		t.Errorf("%s", s)
 	}
 }

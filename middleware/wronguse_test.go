@@ -58,11 +58,21 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		}, "takes events.SQSEvent, but the key function takes middleware_test.order: use the key function for the handler's event; or, to lock what it carries, let the handler take middleware_test.order, and wrap it with EachSQSBody"},
 		"key of the detail": {func() {
 			middleware.WithLock(byOrder, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
-		}, "the handler takes events.EventBridgeEvent, but"},
-		"no name":       {func() { middleware.WithLimit[order](nil, 3, ok, opts()...) }, "the function for the name is nil"},
-		"limit 0":       {func() { middleware.WithLimit(toPartner[order], 0, ok, opts()...) }, "WithLimit(…, 0, …): use 1 to 100"},
-		"negative":      {func() { middleware.WithLimit(toPartner[order], -1, ok, opts()...) }, "WithLimit(…, -1, …): use 1 to 100"},
-		"more than 100": {func() { middleware.WithLimit(toPartner[order], lock.MaxLimit+1, ok, opts()...) }, "WithLimit(…, 101, …): use 1 to 100"},
+		}, "the handler takes events.EventBridgeEvent, but the key function takes middleware_test.order: use the key function for the handler's event; or, to lock what it carries, let the handler take middleware_test.order, and wrap it with WithEventBridgeDetail"},
+		"key of the message": {func() {
+			middleware.WithLock(byOrder, func(context.Context, events.SNSEvent) error { return nil }, opts()...)
+		}, "and wrap it with EachSNSBody"},
+		"key of the data": {func() {
+			middleware.WithLock(byOrder, func(context.Context, *events.KinesisEvent) error { return nil }, opts()...)
+		}, "and wrap it with EachKinesisBody"},
+		"key of a request":       {func() { middleware.WithLock(keyfuncs.IdempotencyKey[v2Event], ok, opts()...) }, "or make one with keyfuncs.ByField"},
+		"key of an event":        {func() { middleware.WithLock(keyfuncs.EventBridgeSchedule, ok, opts()...) }, "or make one with keyfuncs.ByField"},
+		"key of no request":      {func() { middleware.WithLock(byOrder, handles[v2Event], opts()...) }, "or make one with keyfuncs.ByField"},
+		"key of no event of AWS": {func() { middleware.WithLock(byOrder, handles[events.AutoScalingEvent], opts()...) }, "or make one with keyfuncs.ByField"},
+		"no name":                {func() { middleware.WithLimit[order](nil, 3, ok, opts()...) }, "the function for the name is nil"},
+		"limit 0":                {func() { middleware.WithLimit(toPartner[order], 0, ok, opts()...) }, "WithLimit(…, 0, …): use 1 to 100"},
+		"negative":               {func() { middleware.WithLimit(toPartner[order], -1, ok, opts()...) }, "WithLimit(…, -1, …): use 1 to 100"},
+		"more than 100":          {func() { middleware.WithLimit(toPartner[order], lock.MaxLimit+1, ok, opts()...) }, "WithLimit(…, 101, …): use 1 to 100"},
 		"completed, limit": {func() {
 			middleware.WithLimit(toPartner[order], 3, ok, opts(middleware.OnCompleted(middleware.Fail))...)
 		}, "OnCompleted is about events"},
