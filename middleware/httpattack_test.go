@@ -63,6 +63,7 @@ func TestHTTPRetryAfter(t *testing.T) {
 		"client error, text":      {"apigateway-rest", `{"statusCode":"404","headers":{"Retry-After":1}}`, 2},
 		"of several values":       {"alb-multivalue", `{"statusCode":404,"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
 		"odd headers before":      {"alb-multivalue", `{"statusCode":404,"headers":[],"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
+		"lowest client error":     {"apigateway-http", `{"statusCode":400,"headers":{"retry-after":"1"}}`, 2},
 		"accepted, poll later":    {"apigateway-http", `{"statusCode":202,"headers":{"retry-after":"1"}}`, 1},
 		"redirect":                {"apigateway-http", `{"statusCode":303,"headers":{"retry-after":"1"}}`, 1},
 		"without it":              {"apigateway-http", `{"statusCode":404,"headers":{"x-retry-after":"1"}}`, 1},

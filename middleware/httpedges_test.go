@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -212,6 +214,25 @@ func TestHTTPOfOtherResults(t *testing.T) {
 	if got, err := sent(t, r, err); got.status != http.StatusConflict || err != nil {
 		t.Errorf("a stream that is not stored: %+v, %v; want status 409", got, err)
 	}
+	restKey := func(ctx context.Context, e restEvent) (lock.Key, error) { return byOrder(ctx, order{ID: e.Body}) }
+	rest := middleware.WithLock(restKey, func(context.Context, restEvent) (io.Reader, error) { return strings.NewReader("x"), nil }, f.options()...)
+	r, err = rest(t.Context(), restEvent{Body: "3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Value(io.ReadAll(r))(t)
+	r, err = rest(t.Context(), restEvent{Body: "3"})
+	if got, err := sent(t, r, err); got.status != http.StatusConflict || err != nil {
+		t.Errorf("a stream that is not stored, of a REST API: %+v, %v; want status 409", got, err)
+	}
+	f.forget()
+	var completed *lock.CompletedError
+	unstored := middleware.WithLock(key, func(context.Context, v2Event) (order, error) { return order{}, nil }, f.options(middleware.OnCompleted(middleware.Fail))...)
+	expect.Value(unstored(t.Context(), v2Event{Body: "4"}))(t)
+	if _, err := h(t.Context(), v2Event{Body: "4"}); !errors.As(err, &completed) {
+		t.Errorf("a result that was not stored: %v", err)
+	}
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted) // nothing was dropped that had been stored
 }
 
 // TestHTTPEventInsideAny shows that a handler of anything answers over HTTP if
@@ -223,6 +244,7 @@ func TestHTTPEventInsideAny(t *testing.T) {
 		replayed bool
 	}{
 		"event": {v2Event{}, true}, "pointer": {&v2Event{}, true}, "other event": {events.SQSEvent{}, false}, "nothing": {nil, false}, "text": {"x", false},
+		"list": {[]any{"x"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,6 +317,29 @@ func TestErrNoLock(t *testing.T) {
 		t.Errorf("%d runs, %d requests", runs, f.faulty.Requests(fault.Acquire))
 	}
 	f.want(t, middleware.OutcomeNoLock, middleware.OutcomeNoLock, middleware.OutcomeNoLock, middleware.OutcomeNoLock)
+}
+
+// TestErrNoLockInParallel shows that records without a key do not wait for each
+// other.
+func TestErrNoLockInParallel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		met := make(chan struct{})
+		key := keyfuncs.Func[any](func(context.Context, any) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock })
+		h := middleware.EachSQSMessage(key, func(ctx context.Context, _ events.SQSMessage) error {
+			select {
+			case met <- struct{}{}:
+			case <-met:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return nil
+		}, newFixture().options()...)
+		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
+		wantReturned(t, r, err)
+	})
 }
 
 // TestFailOpenOverHTTP shows that a response is returned as it is if there is

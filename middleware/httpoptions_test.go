@@ -150,6 +150,9 @@ func TestHTTPOptionsWin(t *testing.T) {
 				if r.StatusCode != c.want || (err != nil) != (c.want == 0) {
 					t.Errorf("%s: %+v, %v; want status %d", what, r, err, c.want)
 				}
+				if r.StatusCode == http.StatusOK && r.Headers["Idempotent-Replayed"] != "true" {
+					t.Errorf("%s: the first response again, without the mark: %+v", what, r)
+				}
 				if r.StatusCode == http.StatusConflict && what != "held" && r.Headers["Retry-After"] != "" {
 					t.Errorf("%s: Retry-After %s", what, r.Headers["Retry-After"])
 				}
@@ -328,6 +331,13 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"Respond(nil) of anything": {func() {
 			middleware.WithLock(byAPI, anything, opts(middleware.OnHeld(middleware.Respond(nil)))...)
 		}, "Respond(nil)"},
+		"Respond(nil) of any JSON": {func() {
+			middleware.WithLock(byDoc, func(context.Context, json.RawMessage) (any, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(nil)))...)
+		}, "Respond(nil)"},
+		"Respond(nil) of a stream": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) { return nil, nil },
+				opts(middleware.OnHeld(middleware.Respond((*events.LambdaFunctionURLStreamingResponse)(nil))))...)
+		}, "Respond(nil)"},
 		"Respond of a nil map": {func() {
 			middleware.WithLock(byAPI, anything, opts(middleware.OnHeld(middleware.Respond(map[string]any(nil))))...)
 		}, "Respond(nil)"},
@@ -352,6 +362,12 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"RememberFor, other type": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, opts(middleware.RememberFor(func(string) time.Duration { return 0 }))...)
 		}, "pass a func(int) time.Duration"},
+		"RememberFor, no result": {func() {
+			middleware.WithLock(byOrder, func(order) error { return nil }, opts(middleware.RememberFor(func(any) time.Duration { return 0 }))...)
+		}, "has none"},
+		"CompletedIf, other interface": {func() {
+			middleware.WithLock(byOrder, rest, opts(middleware.CompletedIf(func(io.Reader) bool { return true }))...)
+		}, "pass a func(events.APIGatewayProxyResponse) bool"},
 		"RememberFor, raw": {func() {
 			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.RememberFor(func(string) time.Duration { return 0 }))...)
 		}, "pass a func([]byte) time.Duration"},
@@ -378,4 +394,6 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		opts(middleware.OnCompleted(middleware.Replay))...)
 	middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Skip), middleware.CompletedIf(func(any) bool { return true }))...)
 	middleware.WithLock(byAPI, func(context.Context, v2Event) (order, error) { return order{}, nil }, opts(middleware.OnCompleted(middleware.Skip))...)
+	middleware.WithLock(byAPI, func(context.Context, v2Event) (*order, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond((*order)(nil))))...)
+	middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(nil)))...)
 }

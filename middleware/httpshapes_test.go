@@ -167,8 +167,14 @@ func TestUnreadableResponse(t *testing.T) {
 		"interface":            unreadable[v2Event, withStatus],
 	} {
 		t.Run(name, func(t *testing.T) {
+			judged, failing := middleware.CompletedIf(func(any) bool { return true }), middleware.OnCompleted(middleware.Fail)
 			wantPanic(t, func() { use() }, "cannot be read back", "StatusCode int")
-			use(middleware.CompletedIf(func(any) bool { return true }), middleware.OnCompleted(middleware.Fail))
+			wantPanic(t, func() { use(judged) }, "cannot be read back")
+			wantPanic(t, func() { use(failing) }, "cannot be read back")
+			if name != "interface" { // which Replay refuses for itself
+				wantPanic(t, func() { use(judged, middleware.OnCompleted(middleware.Replay)) }, "cannot be read back")
+			}
+			use(judged, failing)
 		})
 	}
 	unreadable[order, withStatus]() // says nothing about HTTP

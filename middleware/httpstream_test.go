@@ -152,6 +152,9 @@ func TestReplayAfterADeployment(t *testing.T) {
 		}),
 		"text":   deployed(t, func() string { return "first" }),
 		"object": deployed(t, func() map[string]int { return map[string]int{"n": 1} }),
+		"bytes of text": deployed(t, func() map[string]any {
+			return map[string]any{"statusCode": "201", "isBase64Encoded": true, "body": "Zmlyc3Q="}
+		}),
 		"broken": deployed(t, func() map[string]any {
 			return map[string]any{"statusCode": 201, "isBase64Encoded": true, "body": "!"}
 		}),
@@ -172,6 +175,7 @@ func TestReplayAfterADeployment(t *testing.T) {
 		"HTTP API of text":       {"text", now[events.APIGatewayV2HTTPResponse](t), 409, ""},
 		"stream of text":         {"text", now[*events.LambdaFunctionURLStreamingResponse](t), 409, ""},
 		"stream of a broken one": {"broken", now[*events.LambdaFunctionURLStreamingResponse](t), 409, ""},
+		"stream of text status":  {"bytes of text", now[*events.LambdaFunctionURLStreamingResponse](t), 409, ""},
 		"reader of buffered":     {"buffered", now[io.Reader](t), 409, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,6 +186,19 @@ func TestReplayAfterADeployment(t *testing.T) {
 				t.Errorf("%d %q, want %d %q", status, body, c.status, c.body)
 			}
 		})
+	}
+}
+
+// TestFailAfterADeployment shows that OnCompleted(Fail) counts also for a
+// response that was stored before.
+func TestFailAfterADeployment(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	deployed(t, func() restResponse { return restResponse{StatusCode: 201} })(f)
+	h := middleware.WithLock(byOrder, func(context.Context, order) (restResponse, error) { t.Error("ran"); return restResponse{}, nil },
+		f.options(middleware.OnCompleted(middleware.Fail))...)
+	if got, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrCompleted) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -201,7 +218,7 @@ func keptAsJSON(out any) any {
 	if _, ok := out.(string); ok {
 		return map[string]any{}
 	}
-	if m, ok := out.(map[string]any); ok && m["body"] == "!" {
+	if m, ok := out.(map[string]any); ok && (m["body"] == "!" || m["statusCode"] == "201") {
 		return map[string]any{}
 	}
 	return out

@@ -36,6 +36,13 @@ func (s strictRequest) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"requestContext": s.RequestContext})
 }
 
+// full can be encoded only when it has been filled in.
+type full struct{ status *int }
+
+func (f full) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]int{"statusCode": *f.status})
+}
+
 // TestHTTPByTypes is the table in http.go.
 func TestHTTPByTypes(t *testing.T) {
 	t.Parallel()
@@ -44,9 +51,10 @@ func TestHTTPByTypes(t *testing.T) {
 		keeps struct {
 			RequestContext json.RawMessage `json:"requestContext"`
 		}
-		embeds struct{ events.APIGatewayV2HTTPRequest }
-		result struct{ ID string }
-		status struct {
+		methods interface{ Status() int }
+		embeds  struct{ events.APIGatewayV2HTTPRequest }
+		result  struct{ ID string }
+		status  struct {
 			StatusCode int `json:"statusCode"`
 		}
 		rest        = events.APIGatewayProxyResponse
@@ -83,16 +91,19 @@ func TestHTTPByTypes(t *testing.T) {
 			{event: raw, result: raw, payload: true, status: true},
 			{event: object, result: answer, payload: true, status: true},
 			{event: anything, result: anything, payload: true, status: true},
+			{event: reflect.TypeFor[[]byte](), result: answer, payload: true, status: true},
+			{event: raw, result: reflect.TypeFor[methods](), payload: true, status: true},
 			{event: reflect.TypeFor[keeps](), result: answer, payload: true, status: true},
 		},
 		"other event of AWS": {{event: queue, result: anything}, {event: queue, result: answer}},
 		"own type, status":   {{event: own, result: answer, gateway: eventkind.Payload2}},
-		"own type, any JSON": {{event: own, result: anything, status: true}, {event: own, result: object, status: true}, {event: own, result: reflect.TypeFor[io.Reader](), status: true}},
+		"own type, any JSON": {{event: own, result: anything, status: true}, {event: own, result: object, status: true}, {event: own, result: reflect.TypeFor[io.Reader](), status: true}, {event: own, result: reflect.TypeFor[methods](), status: true}},
 		"panics for what it does not expect": {
 			{event: reflect.TypeFor[strict](), result: anything, status: true},
 			{event: reflect.TypeFor[strict](), result: answer, gateway: eventkind.Payload2},
 			{event: reflect.TypeFor[strict](), result: reflect.TypeFor[strict]()},
 			{event: raw, result: reflect.TypeFor[*strict]()},
+			{event: own, result: reflect.TypeFor[full]()},
 			{event: reflect.TypeFor[strictRequest](), result: anything, payload: true, status: true},
 		},
 		"none, or any other one": {{event: raw, result: none}, {event: own, result: reflect.TypeFor[result]()}, {event: raw, result: reflect.TypeFor[string]()}},
