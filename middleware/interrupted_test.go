@@ -236,6 +236,32 @@ func TestAskBeforeAStream(t *testing.T) {
 	h := func(context.Context, order) (io.Reader, error) { return strings.NewReader("ran"), nil }
 	ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
 	middleware.WithLock(byOrder, h, newFixture().options(middleware.OnInterrupted(ask))...) // it does not panic
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.interrupt(t, lock.Key{Name: "orders", Event: "7"})
+		h := middleware.WithLock(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) { return nil, nil },
+			f.options(middleware.Namespace(""), middleware.OnInterrupted(ask))...)
+		for range 2 {
+			if got, err := h(t.Context(), order{ID: "7"}); err != nil || got == nil || got.StatusCode != http.StatusConflict {
+				t.Errorf("the client got %+v, %v; want status 409, because the answer is not known", got, err)
+			}
+		}
+	})
+}
+
+// TestNothingToAskAbout: what the key function says of an event counts, also if
+// there is a question.
+func TestNothingToAskAbout(t *testing.T) {
+	t.Parallel()
+	ask := middleware.Ask(func(context.Context, order) (bool, error) { return true, nil })
+	for _, says := range []error{keyfuncs.ErrIgnore, keyfuncs.ErrNoLock} {
+		ran := false
+		h := middleware.WithLock(func(context.Context, order) (lock.Key, error) { return lock.Key{}, says }, func(context.Context, order) error { ran = true; return nil },
+			newFixture().options(middleware.OnInterrupted(ask))...)
+		if err := h(t.Context(), order{}); err != nil || ran != (says == keyfuncs.ErrNoLock) {
+			t.Errorf("%v: %v, ran: %v", says, err, ran)
+		}
+	}
 }
 
 // TestRunAfterSkip: of two policies the last one counts, also if it decides
@@ -296,6 +322,20 @@ func TestAskForAnyResult(t *testing.T) {
 			if got, err := h(t.Context(), order{}); got != "paid" || err != nil {
 				t.Errorf("got %v, error %v", got, err)
 			}
+		}
+	})
+}
+
+// TestAskForNil: nil is an answer like any other.
+func TestAskForNil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.interrupt(t, lock.Key{Name: "orders", Event: "7"})
+		h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return "ran", nil },
+			f.options(middleware.Namespace(""), middleware.OnInterrupted(middleware.AskFor(func(context.Context, order) (any, bool, error) { return nil, true, nil })))...)
+		if got, err := h(t.Context(), order{ID: "7"}); got != nil || err != nil {
+			t.Errorf("got %v, error %v", got, err)
 		}
 	})
 }
