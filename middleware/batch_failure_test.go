@@ -71,6 +71,23 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 		if !errors.As(err, &batch) || len(batch.Failed) != 1 || batch.Failed[0].Record != "Records[1]" || r.BatchItemFailures == nil {
 			t.Errorf("%+v, %v", r, err)
 		}
+		// Both key functions refuse a record without a sequence number.
+		shard := middleware.KinesisRecords{KinesisEvent: events.KinesisEvent{Records: []events.KinesisEventRecord{
+			{EventSourceArn: "arn", EventID: "shardId-1:1", Kinesis: events.KinesisRecord{PartitionKey: "1", SequenceNumber: "1"}}, {},
+		}}}
+		clicks, err := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, handles[events.KinesisEventRecord], f.options()...)(ctx, shard)
+		if batch = nil; !errors.As(err, &batch) || len(batch.Failed) != 1 {
+			t.Errorf("%+v, %v", clicks, err)
+		}
+		table := middleware.DynamoDBRecords{DynamoDBEvent: events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{
+			{EventSourceArn: "arn:aws:dynamodb:eu-west-1:123456789012:table/t/stream/2026-06-10T19:26:16.525", EventID: "1", Change: events.DynamoDBStreamRecord{
+				Keys: map[string]events.DynamoDBAttributeValue{"id": events.NewStringAttribute("1")}, SequenceNumber: "1",
+			}}, {},
+		}}}
+		changes, err := middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, handles[events.DynamoDBEventRecord], f.options()...)(ctx, table)
+		if batch = nil; !errors.As(err, &batch) || len(batch.Failed) != 1 {
+			t.Errorf("%+v, %v", changes, err)
+		}
 		for _, event := range []events.SQSEvent{{}, {Records: []events.SQSMessage{}}} {
 			if r, err := h(ctx, event); err == nil || !strings.Contains(err.Error(), "another source") || r.BatchItemFailures == nil {
 				t.Errorf("%+v, %v", r, err)
@@ -110,6 +127,9 @@ func TestBatchNearTheDeadline(t *testing.T) { // F12, F32
 		}
 		if f.count(middleware.OutcomeNotBegun) != 1 || f.count(middleware.OutcomeHandlerFailed) != 2 || f.count(lock.OutcomeRefused) != 0 {
 			t.Errorf("observed %q: want one report for all that were not begun", f.outcomes())
+		}
+		if o := f.of(middleware.OutcomeNotBegun)[0]; strings.Contains(o.Err.Error(), "%!") {
+			t.Errorf("the reason is written as %q", o.Err)
 		}
 		// An invocation that comes too late begins nothing.
 		late, cancel := context.WithTimeout(ctx, 90*time.Millisecond)

@@ -243,6 +243,53 @@ func TestHoldersOwnEventComesAgain(t *testing.T) { // F1
 	}
 }
 
+// TestServedOnlyWithAKey: a record whose key is refused comes again, although
+// one of its name before it has run, or was coalesced.
+func TestServedOnlyWithAKey(t *testing.T) { // F1
+	t.Parallel()
+	for name, second := range map[string]struct {
+		event  string
+		err    error
+		beside bool // another invocation, which holds the lock
+	}{
+		"no event":                            {"", nil, false},
+		"a key and an error":                  {"e2", errRecord, false},
+		"no event, beside a holder":           {"", nil, true},
+		"a key and an error, beside a holder": {"e2", errRecord, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+					if m.MessageId == "2" {
+						return lock.Key{Name: "n", Event: second.event}, second.err
+					}
+					return lock.Key{Name: "n", Event: m.MessageId}, nil
+				}
+				delivered := false
+				var h func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+				deliver := func() {
+					delivered = true
+					r, err := h(t.Context(), sqsBatch(message("1", ""), message("2", "")))
+					wantReturned(t, r, err, "2")
+				}
+				h = middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error {
+					if !delivered { // this is the holder
+						deliver()
+					}
+					return nil
+				}, newFixture().options(middleware.OnlyLatest())...)
+				if !second.beside {
+					deliver()
+					return
+				}
+				r, err := h(t.Context(), sqsBatch(message("holder", "")))
+				wantReturned(t, r, err)
+			})
+		})
+	}
+}
+
 // TestRecordThatServesOthers lets the records of a batch end in every way: no
 // record is acknowledged without a whole run that succeeded.
 func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48

@@ -72,6 +72,9 @@ func TestMetricsOfEveryWrapper(t *testing.T) {
 		"WithLocks": func(ctx context.Context, how string, opts []middleware.Option) error {
 			return middleware.WithLocks(keyfuncs.All(byOrder, lockPerOrder), of, opts...)(ctx, order{ID: how})
 		},
+		"Latest": func(ctx context.Context, how string, opts []middleware.Option) error {
+			return middleware.Latest(lockPerOrder, of, opts...)(ctx, order{ID: how})
+		},
 		"lambda.Handler": func(ctx context.Context, how string, opts []middleware.Option) error {
 			_, err := middleware.WithLock(byOrder, lambda.Handler(ending{ended}), opts...).Invoke(ctx, []byte(`{"id":"`+how+`"}`))
 			return err

@@ -222,6 +222,11 @@ func TestLinesNameRecordsOfAnySource(t *testing.T) {
 				events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: "arn:aws:sqs:q", MessageId: "sqs-1"}}})
 			return err
 		},
+		"source=arn:aws:sqs:of-no-id": func(opts ...middleware.Option) error {
+			_, err := middleware.EachSQSMessage(keyless[events.SQSMessage], handles[events.SQSMessage], opts...)(t.Context(),
+				events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: "arn:aws:sqs:of-no-id"}}})
+			return err
+		},
 		"source=arn:aws:sns:t record=sns-1": func(opts ...middleware.Option) error {
 			return middleware.EachSNSRecord(keyless[events.SNSEventRecord], handles[events.SNSEventRecord], opts...)(t.Context(),
 				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1", TopicArn: "arn:aws:sns:t"}}}})
@@ -233,7 +238,7 @@ func TestLinesNameRecordsOfAnySource(t *testing.T) {
 	} {
 		var log warnings
 		err := call(middleware.Store(newFixture().faulty), log.option())
-		if lines := strings.Join(log.lines(), "\n") + "\n"; err == nil || !strings.Contains(lines, " "+want+"\n") {
+		if lines := strings.Join(log.lines(), "\n") + "\n"; err == nil || !strings.Contains(lines, " "+want+"\n") || strings.Contains(lines, `=""`) {
 			t.Errorf("%s: %v, logged %s", want, err, lines)
 		}
 	}

@@ -118,6 +118,17 @@ func TestNothingIsOverdue(t *testing.T) {
 		if _, err := h(context.WithoutCancel(ctx), sqsBatch(message("stuck", "stuck"))); err != nil {
 			t.Error(err)
 		}
+		unlocked := func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+		detached := middleware.Around(func(ctx context.Context, _ events.SQSMessage, next func(context.Context) error) error {
+			return next(context.WithoutCancel(ctx))
+		})
+		for _, opts := range [][]middleware.Option{nil, {detached}} { // whose contexts end at the deadline, or never
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if _, err := middleware.EachSQSMessage(unlocked, behaves, f.options(opts...)...)(ctx, sqsBatch(message("stuck", "stuck"))); err != nil {
+				t.Error(err)
+			}
+		}
 		if overdue := f.of(middleware.OutcomeOverdue); len(overdue) != 0 {
 			t.Errorf("observed %+v", overdue)
 		}
