@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -140,6 +142,38 @@ func TestRawReplayKeepsACopy(t *testing.T) { // F39
 			}
 		})
 	}
+}
+
+// TestRawReplayOfAnyBytes shows that bytes are replayed unchanged, whether they
+// are JSON or not.
+func TestRawReplayOfAnyBytes(t *testing.T) { // F35
+	t.Parallel()
+	for _, result := range []string{" {\"a\": 1}\n", "{", "text"} {
+		h := middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return []byte(result), nil })),
+			newFixture().options(middleware.OnCompleted(middleware.Replay))...)
+		for range 2 {
+			if out, err := h.Invoke(t.Context(), []byte(`{"id":"1"}`)); string(out) != result || err != nil {
+				t.Errorf("%q, %v; want %q", out, err, result)
+			}
+		}
+	}
+}
+
+// TestRawWithoutALock shows that nothing is asked about a result that completes
+// no event.
+func TestRawWithoutALock(t *testing.T) { // F13
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
+		h := middleware.WithLock(byOrder, lambda.Handler(echo{}), f.options(middleware.FailOpen(), middleware.CompletedIf(func(any) bool {
+			t.Error("asked whether the event is completed")
+			return true
+		}))...)
+		if _, err := h.Invoke(t.Context(), []byte(`{"id":"1"}`)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestRawPayloadIsCopiedForTheKey shows that a key function may keep the bytes

@@ -76,6 +76,17 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 	}
 }
 
+// TestRawHandlerOfS3 shows that a raw handler runs for what S3 sends.
+func TestRawHandlerOfS3(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), f.options()...)
+	if _, err := h.Invoke(t.Context(), []byte(testdata(t, "s3-put.json"))); err != nil {
+		t.Error(err)
+	}
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+}
+
 // TestS3TestEventIsNamed shows that the log line of an s3:TestEvent leaves open
 // what it is only where the handler takes a decoded events.S3Event, which an
 // event of another source looks like.

@@ -154,6 +154,22 @@ func TestWithLocks(t *testing.T) {
 	}
 }
 
+// TestWithLocksOfNoEvent shows that the first key stands for an event of which
+// no key says which one it is.
+func TestWithLocksOfNoEvent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
+		keys := func(context.Context, order) ([]lock.Key, error) { return []lock.Key{{Name: "b"}, {Name: "a"}}, nil }
+		h := middleware.WithLocks(keys, func(context.Context, order) error { return nil }, f.options(middleware.FailOpen())...)
+		expect.OK(t, h(t.Context(), order{}))
+		if o := f.of(middleware.OutcomeUnlocked); len(o) != 1 || o[0].Key.Name != "b" {
+			t.Errorf("reported %+v, want the first key", o)
+		}
+	})
+}
+
 func isKeyError(err error) bool { _, ok := err.(*lock.NoKeyError); return ok }
 
 // TestWithLocksRequests shows what the store is asked for n keys.

@@ -113,6 +113,9 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"Respond with a stream, raw": {func() {
 			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
+		"Respond with a stream, no stream": {func() {
+			middleware.WithLock(byOrder, text, opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
+		}, "a *strings.Reader, but the handler returns a string"},
 		"Replay of a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnCompleted(middleware.Replay))...)
 		}, "stream"},
@@ -131,6 +134,7 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}
+	middleware.WithLimit(toPartner[order], lock.MaxLimit, ok, opts()...) // fits
 }
 
 // TestWrongOptions shows that every wrapper refuses an option that would be
