@@ -42,7 +42,7 @@ func (r *request) encode(result any, always bool) (doc []byte, body *io.Reader, 
 // checkStreams panics if the handler's result is a stream that an option, or
 // the wrapper, cannot handle.
 func (c *config) checkStreams(sig signature) {
-	response := sig.streams() && (sig.result == urlStreamType || sig.result == apiStreamType)
+	response := sig.result == urlStreamType || sig.result == apiStreamType
 	switch {
 	case sig.result != nil && c.held.response != nil && reflect.TypeOf(c.held.response).AssignableTo(sig.result):
 		refuseStreamed(c.held.response)
@@ -56,8 +56,7 @@ func (c *config) checkStreams(sig signature) {
 // refuseStreamed panics if Respond was given a stream, which the type of the
 // handler's result may hide.
 func refuseStreamed(response any) {
-	_, ok := response.(io.Reader)
-	if head, _ := streamingResponse(response); head != nil || ok && !isNil(response) {
+	if _, ok := response.(io.Reader); ok && !isNil(response) {
 		refuse("OnHeld(Respond) cannot return a %T to several callers, because a stream can be read once: use OnError, which makes a new one for each", response)
 	}
 }
