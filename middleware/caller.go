@@ -140,7 +140,7 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 		}
 		by, asked, err := fingerprint(ctx, doc, c.as)
 		switch {
-		case err != nil && maybeOther && errors.As(err, new(*json.UnmarshalTypeError)):
+		case maybeOther && errors.As(err, new(*json.UnmarshalTypeError)):
 			unread = errUnread
 		case err != nil:
 			return "", false, err
@@ -184,9 +184,7 @@ func hasHeaderLists(doc []byte) bool {
 	var r struct {
 		Headers map[string]json.RawMessage `json:"headers"`
 	}
-	if json.Unmarshal(doc, &r) != nil {
-		return false
-	}
+	_ = json.Unmarshal(doc, &r) // headers of another form leave none
 	for _, values := range r.Headers {
 		if json.Unmarshal(values, new([]string)) != nil && json.Unmarshal(values, new(string)) != nil {
 			return false

@@ -39,7 +39,8 @@ func (s *signature) checkEvent(event reflect.Type) {
 	if in == event || s.byPointer || implements {
 		return
 	}
-	s.forKeyAlone = takesAnyJSON(in) && canBeDecoded(event)
+	// An interface that is not implemented has methods, and JSON has none.
+	s.forKeyAlone = takesAnyJSON(in) && event.Kind() != reflect.Interface
 	switch {
 	case s.forKeyAlone:
 	case eventkind.TakesWindow(in):
@@ -150,9 +151,4 @@ func ofOneRecord[E any](key keySource[E]) keySource[E] {
 		}
 		return key(ctx, event)
 	}
-}
-
-// canBeDecoded reports whether JSON can be decoded as event.
-func canBeDecoded(event reflect.Type) bool {
-	return event.Kind() != reflect.Interface || event.NumMethod() == 0
 }
