@@ -95,6 +95,9 @@ func (r *request) addCaller(ctx context.Context, keys *keySet, payload any, aske
 	if errors.Is(err, errUnread) {
 		r.unread, err = true, nil
 	}
+	if by == "" && r.namesCaller {
+		by = "nobody" // no Payload would equal that of everybody
+	}
 	for _, k := range without {
 		k.Payload = by
 	}

@@ -43,6 +43,9 @@ type overHTTP struct {
 	byPayload bool
 	// byValue is set if nothing before the result may show that there is a gateway.
 	byValue bool
+	// namesCaller is set if a type of the user's can hold what names the caller of
+	// a request that shows no gateway.
+	namesCaller bool
 	// responds is set if the result type can hold a response. A type of the user's
 	// may be only the body of one.
 	responds bool
@@ -79,6 +82,9 @@ func httpOf(event, result reflect.Type) overHTTP {
 		h.gateway = eventkind.Payload2 // the result has a status, whose only use is a response
 	}
 	h.byValue = h.gateway == eventkind.NoGateway && (h.responds || holdsAnything) && !otherSource
+	if h.byValue && !takesAnyJSON(event) {
+		_, h.namesCaller = callerFields(throughType([]byte(`{"headers":{"h":"v"},"multiValueHeaders":{"h":["v"]},"cookies":["c"],"requestContext":{}}`), event))
+	}
 	h.unreadable = !h.responds && (h.gateway != eventkind.NoGateway && result.Kind() == reflect.Interface ||
 		(h.gateway != eventkind.NoGateway || !otherSource) && writesStatus(result))
 	return h

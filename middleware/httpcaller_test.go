@@ -287,6 +287,28 @@ func TestNobodyWithoutRequest(t *testing.T) {
 	}
 }
 
+// TestAnswerForNobody shows that, where no gateway shows, the answer to a
+// caller known by a member that others lack is not for those, nor theirs for
+// that caller.
+func TestAnswerForNobody(t *testing.T) { // F28, F61
+	t.Parallel()
+	type own struct {
+		Cookies []string `json:"cookies,omitempty"`
+	}
+	alice := own{Cookies: []string{"s=alice"}}
+	for name, deliver := range map[string][2]own{"first alice": {alice, {}}, "first nobody": {{}, alice}} {
+		h := middleware.WithLock(staticEvent[own], func(_ context.Context, e own) (any, error) {
+			return map[string]any{"statusCode": 201, "body": strings.Join(e.Cookies, "")}, nil
+		}, newFixture().options(middleware.OnCompleted(middleware.Replay))...)
+		expect.Value(h(t.Context(), deliver[0]))(t)
+		got, err := h(t.Context(), deliver[1])
+		if !errors.As(err, new(*lock.PayloadMismatchError)) {
+			t.Errorf("%s: the other got %v, %v; want the payload refused", name, got, err)
+		}
+		expect.Value(h(t.Context(), deliver[0]))(t)
+	}
+}
+
 func staticEvent[E any](context.Context, E) (lock.Key, error) {
 	return lock.Key{Name: "n", Event: "e"}, nil
 }
