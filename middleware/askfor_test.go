@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -122,6 +123,42 @@ func TestAnswerIsKeptLikeAResult(t *testing.T) { // F19
 				var done *lock.CompletedError
 				if _, err := locker.Acquire(t.Context(), k); !errors.As(err, &done) || (done.Result != nil) != c.kept {
 					t.Errorf("the row keeps %s: %v", done.Result, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAskForTooLong: like the handler's own, an answer that the gateway would
+// refuse to send does not complete the event, unless it need not be sent.
+func TestAskForTooLong(t *testing.T) { // F19
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opts  []middleware.Option
+		asked int
+	}{
+		"sent":     {nil, 2},
+		"not sent": {[]middleware.Option{middleware.OnCompleted(middleware.Fail)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture()
+				f.interrupt(t, order7Key)
+				asked := 0
+				ask := middleware.AskFor(func(context.Context, urlCall) (urlAnswer, bool, error) {
+					asked++
+					return urlAnswer{StatusCode: http.StatusCreated, Body: strings.Repeat("x", 7<<20)}, true, nil
+				})
+				h := middleware.WithLock(byURLOrder, func(context.Context, urlCall) (urlAnswer, error) { return urlAnswer{}, nil },
+					f.options(append(slices.Clone(c.opts), middleware.Namespace(""), middleware.OnInterrupted(ask))...)...)
+				for range 2 {
+					if got, err := h(t.Context(), urlCall{}); err == nil {
+						t.Errorf("an answer of %d bytes", len(got.Body))
+					}
+				}
+				if asked != c.asked {
+					t.Errorf("asked %d times, want %d", asked, c.asked)
 				}
 			})
 		})

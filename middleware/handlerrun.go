@@ -66,6 +66,8 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 	return run, instead
 }
 
+var errNotSent = errors.New("lambdalock: the result of AskFor is longer than Lambda or the gateway takes: return a shorter one")
+
 // asksFor returns the question of keys, whose answer is kept only where the
 // result of the handler would be.
 func (w *wrapper) asksFor(x exchange, keys keySet) question {
@@ -81,6 +83,9 @@ func (w *wrapper) asksFor(x exchange, keys keySet) question {
 		run := handlerRun{w: w, ctx: ctx, key: keys.Key}
 		v := x.judge(c.Result)
 		kept := run.keeps(v)
+		if kept && v.withheld == nil && !v.fits {
+			return nil, errNotSent // the handler's own would not complete the event either
+		}
 		if kept && v.withheld != nil {
 			run.reportDropped(v.withheld)
 		}
