@@ -146,13 +146,13 @@ func (r *handlerRun) finish(result any, doc []byte, err error) {
 	if !completes {
 		return
 	}
-	if err = cmp.Or(err, withheld); kept && err != nil {
-		r.reportDropped(err)
-	}
 	remember := time.Duration(0)
 	if r.w.rememberFor != nil {
 		remember = max(0, r.w.rememberFor(result))
 		kept = kept && remember > 0
+	}
+	if err = cmp.Or(err, withheld); kept && err != nil {
+		r.reportDropped(err)
 	}
 	if !kept || err != nil {
 		doc = nil

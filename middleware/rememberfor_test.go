@@ -111,6 +111,17 @@ func TestRememberForKeepsNothingElse(t *testing.T) {
 	}
 }
 
+// TestNotToBeKept shows that nothing is said of a result that cannot be stored
+// if RememberFor does not want it stored.
+func TestNotToBeKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return make(chan int), nil },
+		f.options(middleware.OnCompleted(middleware.Replay), middleware.RememberFor(func(any) time.Duration { return 0 }))...)
+	expect.Value(h(t.Context(), order{ID: "1"}))(t)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+}
+
 // TestSecretStreamIsNotKept shows that a streamed response, which the type of
 // the result hides from RememberFor, is not stored either.
 func TestSecretStreamIsNotKept(t *testing.T) {
