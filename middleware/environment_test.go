@@ -153,6 +153,11 @@ func TestHolderOutsideLambda(t *testing.T) {
 	if !strings.Contains(process, " pid ") || got != "shop: "+process {
 		t.Errorf("the holders are %q and %q", process, got)
 	}
+	none := engine(func(o *lock.Options) { o.Holder = nil })
+	got = holderOf(t, t.Context(), []middleware.Option{none, middleware.Holder(func(_ context.Context, so string) string { return "shop: " + so })})
+	if got != "shop: "+process {
+		t.Errorf("without a description before it the holder is %q", got)
+	}
 }
 
 // holderOf returns how the holder is described to another one.

@@ -316,6 +316,9 @@ func Holder(f func(ctx context.Context, description string) string) Option {
 			refuse("Holder(nil): pass a function, or leave the option out")
 		}
 		before := o.engine.Holder
+		if before == nil { // Engine has set it so
+			before = holder()
+		}
 		o.engine.Holder = func(ctx context.Context) string { return f(ctx, before(ctx)) }
 	}
 }
