@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
@@ -161,7 +162,8 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 
 // OrderFrom skips stale events. It orders them by the Order of from or, if it
 // has none, by its Name, which must rise with every event: natural numbers are
-// compared as numbers, other text byte by byte, and other numbers are refused.
+// compared as numbers, times of RFC 3339 as times, other text byte by byte, and
+// other numbers are refused.
 //
 // An Order only compares with those of the same Name of from, such as one
 // shard, so the Name is then made of both, as in [Join]. from must have an
@@ -191,6 +193,7 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 var errUnordered = errors.New("the second key function of keyfuncs.OrderFrom has no Order: give it one that has, or that takes a number or a time that rises from the event, and put no Hash or HMAC around it")
 
 func orderOf(k lock.Key) (string, error) {
+	t, noTime := time.Parse(time.RFC3339Nano, k.Name)
 	switch {
 	case k.Order != "":
 		return k.Order, nil
@@ -198,6 +201,8 @@ func orderOf(k lock.Key) (string, error) {
 		return "", nothingFrom("the second key function of OrderFrom", "Order")
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
+	case noTime == nil:
+		return t.UTC().Format("2006-01-02T15:04:05.000000000Z"), nil
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
 		return "", &lock.NoKeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
 	case !keyparts.Rises(k.Name):
