@@ -67,6 +67,11 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 		defer done()
 		o, err := open(ctx, &e)
 		w.ofTenant(ctx, &o.key)
+		if err == nil {
+			if e := w.refuseLoss(ctx, o.key, nil); e != nil {
+				return e
+			}
+		}
 		return w.locked(ctx, o.key, err, o.question, o.handler)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"time"
@@ -56,10 +55,10 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 		w.ofTenant(ctx, k)
 	}
 	keys.question = w.asksFor(x, keys)
-	if name := w.held.loses(); err == nil && name != "" && w.held.isKept(ctx, payload) {
-		e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, name)}
-		w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: keys.Key, Err: e})
-		return handlerRun{w: w, ctx: ctx, key: keys.Key, exchange: x}, &answer{action: fail, err: e}
+	if err == nil {
+		if e := w.refuseLoss(ctx, keys.Key, payload); e != nil {
+			return handlerRun{w: w, ctx: ctx, key: keys.Key, exchange: x}, &answer{action: fail, err: e}
+		}
 	}
 	run, instead := w.enter(ctx, keys, err)
 	run.exchange = x

@@ -3,11 +3,13 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
@@ -136,6 +138,18 @@ func (p policy) loses() string {
 		return "Respond"
 	}
 	return ""
+}
+
+// refuseLoss is [policy.checkKept] for an event that shows only now that its
+// source keeps it. payload is what the handler was given.
+func (w *wrapper) refuseLoss(ctx context.Context, key lock.Key, payload any) error {
+	name := w.held.loses()
+	if name == "" || !w.held.isKept(ctx, payload) {
+		return nil
+	}
+	e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, name)}
+	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
+	return e
 }
 
 // lossy is why a record is not skipped, or answered, because its lock is held.

@@ -134,6 +134,15 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 			t.Errorf("got %+v, want that the message comes again", answer)
 		}
 	})
+	t.Run("a detail within a batch", func(t *testing.T) {
+		event := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", EventSource: "aws:sqs", Body: `{"id":"e","source":"shop","detail-type":"order","detail":{"id":"7"}}`}}}
+		inner := middleware.WithEventBridgeDetail(byOrder, handles[order], skipping...)
+		answer, err := middleware.EachSQSBody(middleware.RecordKey[events.EventBridgeEvent](keyfuncs.SQSMessage), inner, newFixture().options()...)(t.Context(), event)
+		refused(t, err)
+		if len(answer.BatchItemFailures) != 1 {
+			t.Errorf("got %+v, want that the message comes again", answer)
+		}
+	})
 	type own struct {
 		Records []struct {
 			EventSource string `json:"eventSource"`
