@@ -36,6 +36,27 @@ func TestBatchGoexit(t *testing.T) {
 	})
 }
 
+// TestFailedBatchInsideARecord shows that a record which ran does not count as
+// not begun if its handler fails with what another batch did not begin.
+func TestFailedBatchInsideARecord(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f := newFixture()
+		inner := middleware.EachSQSMessage(keyfuncs.SQSMessage, handles[events.SQSMessage], newFixture().options(middleware.Namespace("inner"))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			_, err := inner(ended, sqsBatch(m))
+			return err
+		}, f.options()...)
+		if _, err := h(ctx, sqsBatch(message("a", ""))); !errors.As(err, new(*middleware.BatchError)) {
+			t.Errorf("got %v", err)
+		}
+		if f.count(middleware.OutcomeNotBegun) != 0 || f.count(middleware.OutcomeHandlerFailed) != 1 {
+			t.Errorf("observed %q", f.outcomes())
+		}
+	})
+}
+
 // TestBatchCancelled shows that no record begins after the invocation was
 // cancelled.
 func TestBatchCancelled(t *testing.T) {

@@ -42,6 +42,7 @@ type task[R any] struct {
 	again      bool       // it goes back to the queue, because the store throttled its claim
 	throttled  error      // what the store said then, the last time; nil: nothing
 	blocked    bool       // an earlier record of its group failed
+	notBegun   bool       // it was too late, or an earlier record failed
 }
 
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
@@ -72,6 +73,7 @@ func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.recor
 func (d *delivery[R]) handle(t *task[R]) (err error) {
 	t.again = false
 	if err := d.mayBegin(t); err != nil {
+		t.notBegun = true
 		if t.throttled != nil {
 			err = fmt.Errorf("%w: %w", err, t.throttled)
 		}
@@ -199,7 +201,7 @@ func (d *delivery[R]) errors() []error {
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		errs[i] = t.err
-		if errors.Is(t.err, errBlocked) || errors.Is(t.err, errNotBegun) || errors.Is(t.err, errFull) {
+		if t.notBegun && t.err != nil {
 			notBegun++
 			if first == nil {
 				first = t
