@@ -1,15 +1,18 @@
 package middleware
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // BatchError says which records of a batch failed. It unwraps to the error of
-// each. The handler of a source that takes a partial answer returns it only if
-// every record failed, or if a record that failed has no identifier; the
-// handler of any other source returns it if any record failed. An event without
-// records gives it too, except with [EachS3Record].
+// each, but to a [*PermanentError] only if each has one. The handler of a
+// source that takes a partial answer returns it only if every record failed, or
+// if a record that failed has no identifier; the handler of any other source
+// returns it if any record failed. An event without records gives it too,
+// except with [EachS3Record].
 type BatchError struct {
 	Records int            // how many the batch has
 	Failed  []*RecordError // in the order of the batch
@@ -35,13 +38,29 @@ func (e *BatchError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error of each record.
+// Unwrap returns the error of each record. If only some failed with
+// [Permanent], it hides that, because the others need the event again.
 func (e *BatchError) Unwrap() []error {
+	comesAgain := slices.ContainsFunc(e.Failed, func(f *RecordError) bool { return !isPermanent(f) })
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
 		errs[i] = f
+		if comesAgain && isPermanent(f) {
+			errs[i] = unmarked{f}
+		}
 	}
 	return errs
+}
+
+// unmarked is an error in which [errors.As] finds everything but a
+// [*PermanentError].
+type unmarked struct{ error }
+
+func (e unmarked) Is(target error) bool { return errors.Is(e.error, target) }
+
+func (e unmarked) As(target any) bool {
+	_, mark := target.(**PermanentError)
+	return !mark && errors.As(e.error, target)
 }
 
 // RecordError says why one record of a batch failed.

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -61,7 +60,7 @@ func (d *delivery[R]) tellFailed(errs []error) {
 }
 
 func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
-	if errors.As(errors.Join(errs...), new(*PermanentError)) {
+	if slices.ContainsFunc(errs, isPermanent) {
 		d.permanentOnce.Do(func() {
 			d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed for good, with middleware.Permanent or because an earlier run was interrupted, but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
 		})
@@ -72,7 +71,7 @@ func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
 // with Permanent and has others behind it, and returns what it left of the
 // error.
 func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
-	if d.onFailed == nil || t.behind == nil || !errors.As(err, new(*PermanentError)) {
+	if d.onFailed == nil || t.behind == nil || !isPermanent(err) {
 		return err
 	}
 	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: err}

@@ -231,7 +231,7 @@ func (w *wrapper) latest(ctx context.Context, key lock.Key, keyErr error, work f
 		return w.answerCompleted(completed, err).failure()
 	}
 	var owed *invocation.OwedError
-	if errors.As(err, &owed) && !errors.As(owed.Err, new(*PermanentError)) { // the event comes again anyway
+	if errors.As(err, &owed) && !isPermanent(owed.Err) { // the event comes again anyway
 		return owed.Err
 	}
 	return err

@@ -1,5 +1,7 @@
 package middleware
 
+import "errors"
+
 // PermanentError says that handling the event again would fail again. AWS
 // Lambda reports it as errorType "PermanentError", whatever type Err has, so
 // that a state machine or an alarm can tell it from other failures by name.
@@ -19,6 +21,8 @@ func Permanent(err error) error {
 	}
 	return &PermanentError{err}
 }
+
+func isPermanent(err error) bool { return errors.As(err, new(*PermanentError)) }
 
 // Error implements error.
 func (e *PermanentError) Error() string { return e.Err.Error() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -193,6 +194,58 @@ func TestS3RecordsInAMessage(t *testing.T) {
 			t.Errorf("handled %q", ran)
 		}
 	})
+}
+
+// TestMarkOfARecordInAMessage shows what the mark of one record says of the
+// message around it: it is moved only if all records that failed did so for
+// good, but nothing is known of it if nothing is known of one of them.
+func TestMarkOfARecordInAMessage(t *testing.T) {
+	const moved, returned, skipped = "moved", "returned", "skipped when it comes again"
+	permanent, unknown := fmt.Errorf("an article: %w", middleware.Permanent(errRecord)), middleware.Unknown(errRecord)
+	for name, c := range map[string]struct {
+		fails map[string]error // by the object
+		want  string
+	}{
+		"permanent":             {map[string]error{"b": permanent}, moved},
+		"all permanent":         {map[string]error{"a": permanent, "b": permanent}, moved},
+		"permanent and another": {map[string]error{"a": permanent, "b": errRecord}, returned},
+		"permanent and held":    {map[string]error{"a": permanent, "b": &lock.HeldError{}}, returned},
+		"unknown and another":   {map[string]error{"a": unknown, "b": errRecord}, skipped},
+		"permanent and unknown": {map[string]error{"a": permanent, "b": unknown}, skipped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f, ran, got := newFixture(), 0, returned
+				each := middleware.EachS3Record(keyfuncs.S3Record, func(_ context.Context, r events.S3EventRecord) error {
+					ran++
+					return c.fails[r.S3.Object.Key]
+				}, f.options(middleware.Concurrency(1))...)
+				h := middleware.EachSQSBody(middleware.RecordKey[middleware.S3Records](keyfuncs.SQSMessage), each, f.options(middleware.OnInterrupted(middleware.Skip), middleware.OnFailed(func(_ context.Context, failed failed) {
+					err := failed[0].Err
+					for _, why := range c.fails {
+						if !errors.Is(err, why) || !errors.As(err, new(*middleware.RecordError)) {
+							t.Errorf("%v hides %v", err, why)
+						}
+					}
+					if errors.As(err, new(*middleware.PermanentError)) {
+						got = moved
+					}
+				}))...)
+				two := string(expect.Value(json.Marshal(events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b")}}))(t))
+				_, _ = h(ctx, queueBatch(two))
+				if ran != 2 {
+					t.Errorf("%d records ran", ran)
+				}
+				clear(c.fails)
+				if _, _ = h(ctx, queueBatch(two)); ran == 2 {
+					got = skipped
+				}
+				if got != c.want {
+					t.Errorf("the message is %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
 }
 
 // testdata returns a real event.
