@@ -125,7 +125,7 @@ func (a *acquisition) prepare() error {
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 		if a.locker.opts.OnInterrupted != nil {
-			a.claim.InterruptedFor = a.locker.remember(heldIn(a.ctx)).Truncate(time.Millisecond)
+			a.claim.InterruptedFor = a.locker.remember(a.ctx).Truncate(time.Millisecond)
 		}
 	}
 	// The row that refuses does not tell, because it may be another one. If every

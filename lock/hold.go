@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -101,16 +102,16 @@ func (h *hold) interruptedRun() *driver.InterruptedEvent {
 // keep it, so that nothing but the answer to the claim tells of its run.
 func (h *hold) isOnlyTold() bool {
 	p := &h.row.Previous
-	return p.Event == h.claim.Event && h.claim.Now.Sub(p.Since) < h.locker.remember(h.outer) && h.row.Memory.FindInterrupted(p.Event, h.claim.Now) == nil
+	return p.Event == h.claim.Event && h.claim.Now.Sub(p.Since) < h.locker.remember(h.ctx) && h.row.Memory.FindInterrupted(p.Event, h.claim.Now) == nil
 }
 
-// remember returns Options.Remember, or its default within the lock outer.
-func (l *Locker) remember(outer *hold) time.Duration {
+// remember returns Options.Remember, or its default for a lock acquired in ctx.
+func (l *Locker) remember(ctx context.Context) time.Duration {
 	if chosen := l.opts.Remember; chosen > 0 {
 		return chosen
 	}
-	longest := DefaultRemember
-	for ; outer != nil; outer = outer.outer {
+	longest := max(DefaultRemember, invocation.RememberOf(ctx))
+	for outer := heldIn(ctx); outer != nil; outer = outer.outer {
 		longest = max(longest, outer.locker.opts.Remember)
 	}
 	return longest

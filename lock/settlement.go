@@ -168,7 +168,7 @@ func (l *Lock) completion(c Completion) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		remember := min(cmp.Or(max(c.Remember, 0), l.locker.remember(l.outer)), longestRemember)
+		remember := min(cmp.Or(max(c.Remember, 0), l.locker.remember(l.ctx)), longestRemember)
 		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
@@ -242,7 +242,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.end.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	used := later(clock.Wall(l.clock), s.request.Until)
-	s.request.DeleteAfter = memory.KeepUntil(used, l.locker.remember(l.outer))
+	s.request.DeleteAfter = memory.KeepUntil(used, l.locker.remember(l.ctx))
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	if s.goesOn != nil {
 		if why := s.goesOn(ok, err); why != nil {

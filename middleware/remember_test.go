@@ -157,6 +157,25 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 				return err
 			}
 		}, 7 * day},
+		"order in a message without a lock": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			inner := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return ran() }, opts...)
+			none := func(context.Context, order) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+			h := middleware.EachSQSBody(none, middleware.WithLock(none, inner, opts...), opts...)
+			return func(ctx context.Context) error {
+				_, err := h(ctx, queueBatch(`{"id":"1"}`))
+				return err
+			}
+		}, 4 * day},
+		"order in a message with FailOpen": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			inner := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return ran() }, opts...)
+			down := newFixture()
+			down.faulty.Always(fault.Acquire, fault.DropBefore)
+			h := middleware.EachSQSBody(middleware.RecordKey[order](keyfuncs.SQSMessage), inner, append(opts, middleware.Store(down.faulty), middleware.FailOpen())...)
+			return func(ctx context.Context) error {
+				_, err := h(ctx, queueBatch(`{"id":"1"}`))
+				return err
+			}
+		}, 4 * day},
 		"another type": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
 			h := middleware.WithLock(byOrder, func(context.Context, order) error { return ran() }, opts...)
 			return func(ctx context.Context) error { return h(ctx, order{ID: "1"}) }
@@ -176,7 +195,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 						if ran != want {
 							t.Errorf("ran %d times after delivery %d, want %d", ran, at+1, want)
 						}
-						time.Sleep([]time.Duration{keeps - time.Second, 2 * time.Second, 0}[at])
+						time.Sleep([]time.Duration{keeps - time.Minute, 2 * time.Minute, 0}[at])
 					}
 				})
 			})

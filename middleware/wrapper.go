@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -41,6 +42,7 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 	if keyErr != nil {
 		if errors.Is(keyError(keyErr), keyfuncs.ErrNoLock) {
 			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock})
+			run.ctx = invocation.WithRemember(ctx, w.engine.Remember)
 			return run, nil
 		}
 		return run, w.answerWithoutKey(ctx, key, keyErr)
@@ -61,7 +63,7 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 		return run, &answer{action: w.held.action, response: w.held.response, err: err}
 	case w.failOpen && ctx.Err() == nil && unanswered(err):
 		w.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
-		run.ctx = driver.NewContext(ctx, nil)
+		run.ctx = invocation.WithRemember(driver.NewContext(ctx, nil), w.engine.Remember)
 		return run, nil
 	}
 	return run, &answer{action: fail, err: err}

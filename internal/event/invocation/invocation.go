@@ -127,3 +127,19 @@ func BatchOf(ctx context.Context) *Batch {
 	b, _ := ctx.Value(batchKey{}).(*Batch)
 	return b
 }
+
+type rememberKey struct{}
+
+// WithRemember returns a context for work without the lock that it asked for,
+// which would have remembered its event for d. The locks inside remember theirs
+// as long, because both are for what one source delivers.
+func WithRemember(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, rememberKey{}, max(d, RememberOf(ctx)))
+}
+
+// RememberOf returns what WithRemember was given, the longest if there are
+// several, or zero.
+func RememberOf(ctx context.Context) time.Duration {
+	d, _ := ctx.Value(rememberKey{}).(time.Duration)
+	return d
+}
