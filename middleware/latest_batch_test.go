@@ -294,6 +294,7 @@ func TestServedOnlyWithAKey(t *testing.T) { // F1
 // record is acknowledged without a whole run that succeeded.
 func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 	t.Parallel()
+	key := func(c itemChange) lock.Key { return lock.Key{Name: c.name, Event: c.event, Payload: c.does} }
 	for name, c := range map[string]struct {
 		fifo  bool
 		batch []itemChange
@@ -307,12 +308,14 @@ func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 		"all fail":                    {false, []itemChange{{"a", "1", "fails"}, {"a", "2", "fails"}, {"a", "3", "fails"}}, []string{"1", "2", "3"}, []int{0, 1, 2}},
 		"the first is completed":      {false, []itemChange{{"a", "done", "ok"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"2"}, nil},
 		"copies":                      {false, []itemChange{{"a", "1", "ok"}, {"a", "1", "ok"}, {"a", "1", "ok"}}, []string{"1"}, nil},
+		"another payload":             {false, []itemChange{{"a", "1", "ok"}, {"a", "2", "ok"}, {"a", "1", "other"}, {"a", "3", "ok"}}, []string{"1"}, []int{2}},
 		"copies of what fails":        {false, []itemChange{{"a", "1", "fails"}, {"a", "1", "fails"}}, []string{"1", "1"}, []int{0, 1}},
 		"no event":                    {false, []itemChange{{"a", "", "ok"}, {"a", "2", "ok"}, {"a", "", "ok"}}, []string{"2"}, []int{0, 2}},
 		"no time for another":         {false, []itemChange{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
 		"a group, the first fails":    {true, []itemChange{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1"}, []int{0, 1, 2}},
 		"a group, another name fails": {true, []itemChange{{"a", "1", "ok"}, {"b", "2", "fails"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{1, 2}},
 		"a group of two names":        {true, []itemChange{{"a", "1", "ok"}, {"b", "2", "ok"}, {"a", "3", "fails"}, {"b", "4", "fails"}}, []string{"1", "2"}, nil},
+		"a group, another payload":    {true, []itemChange{{"a", "1", "ok"}, {"a", "1", "other"}, {"a", "3", "ok"}}, []string{"1"}, []int{1, 2}},
 		"a group, no time left":       {true, []itemChange{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -321,11 +324,11 @@ func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 				f := newFixture()
 				var ran []string
 				opts := f.options(middleware.OnlyLatest(), middleware.Concurrency(1))
-				sqsChanges(false)(t.Context(), t, []itemChange{{"a", "done", "ok"}}, keyOfChange, handlesChanges(&ran), opts...)
+				sqsChanges(false)(t.Context(), t, []itemChange{{"a", "done", "ok"}}, key, handlesChanges(&ran), opts...)
 				ran = nil
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				again := sqsChanges(c.fifo)(ctx, t, c.batch, keyOfChange, handlesChanges(&ran), opts...)
+				again := sqsChanges(c.fifo)(ctx, t, c.batch, key, handlesChanges(&ran), opts...)
 				if !slices.Equal(ran, c.ran) || !slices.Equal(again, c.again) {
 					t.Errorf("ran %q, want %q; %v come again, want %v", ran, c.ran, again, c.again)
 				}

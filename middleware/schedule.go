@@ -7,6 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // serving is a run for all records of a name that come after its own in the
@@ -15,12 +16,17 @@ type serving struct {
 	// except is the event of another invocation whose run it is, as it is stored. A
 	// copy of it must come again if that invocation fails.
 	except string
+	// by is the key of the record. Its event with another payload is refused.
+	by lock.Key
 }
 
 // isServed reports whether the record can be acknowledged without a claim. One
 // that has no event is refused all the same.
 func (t *task[R]) isServed() bool {
-	return t.served != nil && t.err == nil && t.key.Event != "" && stored.Event(t.key.Event) != t.served.except
+	if t.served == nil || t.err != nil || t.key.Event == "" || t.key.Event == t.served.by.Event && t.key.Payload != t.served.by.Payload {
+		return false
+	}
+	return stored.Event(t.key.Event) != t.served.except
 }
 
 // chain decides which records wait for which, and makes the others ready. A

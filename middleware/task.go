@@ -126,7 +126,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		err = Permanent(err)
 	}
 	if d.each.onlyLatest && err == nil && (ran || t.claim.Coalescer != "") {
-		t.served = &serving{except: t.claim.Coalescer}
+		t.served = &serving{except: t.claim.Coalescer, by: t.key}
 	}
 	if t.claim.Throttled {
 		t.again, t.throttled = true, err
