@@ -104,15 +104,20 @@ type aroundCase struct {
 }
 
 var aroundCases = map[string]aroundCase{
-	"passes on":              {around: func(ctx context.Context, next next) error { return next(ctx) }, ran: true},
-	"passes on an error":     {around: func(ctx context.Context, next next) error { return next(ctx) }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
-	"does not call next":     {around: func(context.Context, next) error { return nil }, failure: "without calling next", failed: 1, again: true},
-	"refuses":                {around: func(context.Context, next) error { return several{"not", "now"} }, failure: "not, now", failed: 1, again: true},
-	"hides an error":         {around: func(ctx context.Context, next next) error { _ = next(ctx); return nil }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
-	"wraps an error":         {around: func(ctx context.Context, next next) error { return fmt.Errorf("traced: %w", next(ctx)) }, does: "fails", ran: true, failure: "traced: the record is bad", failed: 1, again: true},
-	"fails after success":    {around: func(ctx context.Context, next next) error { return errors.Join(next(ctx), errors.New("no flush")) }, ran: true, failure: "no flush", failed: 1},
-	"calls next twice":       {around: func(ctx context.Context, next next) error { return errors.Join(next(ctx), next(ctx)) }, ran: true, failure: "a second time", failed: 1},
-	"hides the second call":  {around: func(ctx context.Context, next next) error { _ = next(ctx); _ = next(ctx); return nil }, ran: true, failure: "a second time", failed: 1},
+	"passes on":             {around: func(ctx context.Context, next next) error { return next(ctx) }, ran: true},
+	"passes on an error":    {around: func(ctx context.Context, next next) error { return next(ctx) }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
+	"does not call next":    {around: func(context.Context, next) error { return nil }, failure: "without calling next", failed: 1, again: true},
+	"refuses":               {around: func(context.Context, next) error { return several{"not", "now"} }, failure: "not, now", failed: 1, again: true},
+	"hides an error":        {around: func(ctx context.Context, next next) error { _ = next(ctx); return nil }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
+	"wraps an error":        {around: func(ctx context.Context, next next) error { return fmt.Errorf("traced: %w", next(ctx)) }, does: "fails", ran: true, failure: "traced: the record is bad", failed: 1, again: true},
+	"fails after success":   {around: func(ctx context.Context, next next) error { return errors.Join(next(ctx), errors.New("no flush")) }, ran: true, failure: "no flush", failed: 1},
+	"calls next twice":      {around: func(ctx context.Context, next next) error { return errors.Join(next(ctx), next(ctx)) }, ran: true, failure: "a second time", failed: 1},
+	"hides the second call": {around: func(ctx context.Context, next next) error { _ = next(ctx); _ = next(ctx); return nil }, ran: true, failure: "a second time", failed: 1},
+	"calls next meanwhile": {around: func(ctx context.Context, next next) error {
+		go func() { _ = next(ctx) }()
+		time.Sleep(time.Microsecond)
+		return next(ctx)
+	}, ran: true, failure: "a second time", failed: 1},
 	"retries a failure":      {around: func(ctx context.Context, next next) error { _ = next(ctx); return next(ctx) }, does: "fails", ran: true, failure: "a second time", failed: 1, again: true},
 	"hides both calls":       {around: func(ctx context.Context, next next) error { _ = next(ctx); _ = next(ctx); return nil }, does: "fails", ran: true, failure: "the record is bad", failed: 1, again: true},
 	"another context":        {around: func(_ context.Context, next next) error { return next(context.Background()) }, failure: "does not derive", failed: 1, again: true},

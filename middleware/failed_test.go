@@ -82,6 +82,21 @@ func TestOnFailed(t *testing.T) {
 	}
 }
 
+// TestOnFailedOfOneName shows that records of one name, which wait for each
+// other though they have no order, are told of together at the end.
+func TestOnFailedOfOneName(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		var told []int
+		key := keyfuncs.EventFrom(staticOf[events.SQSMessage], keyfuncs.SQSMessage)
+		h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error { return middleware.Permanent(errRecord) },
+			newFixture().options(middleware.OnFailed(func(_ context.Context, f failed) { told = append(told, len(f)) }))...)
+		_, _ = h(ctx, sqsBatch(message("a", ""), message("b", "")))
+		if !slices.Equal(told, []int{2}) {
+			t.Errorf("told of %v", told)
+		}
+	})
+}
+
 // TestOnFailedSaysWhen shows that the function learns when each message had
 // failed, although the batch goes on.
 func TestOnFailedSaysWhen(t *testing.T) {

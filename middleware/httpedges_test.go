@@ -293,7 +293,7 @@ func TestNothingToWorkOnOverHTTP(t *testing.T) {
 func TestErrNoLock(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	noLock := fmt.Errorf("no tenant: %w", keyfuncs.ErrNoLock)
+	noLock := fmt.Errorf("%w: %w", keyfuncs.ErrNoLock, &lock.NoKeyError{Field: "tenant", Reason: "is missing", Err: errRecord})
 	runs := 0
 	h := middleware.WithLock(func(context.Context, order) (lock.Key, error) { return lock.Key{}, noLock }, func(ctx context.Context, _ order) (io.Reader, error) {
 		runs++

@@ -69,6 +69,10 @@ func TestBatchErrorStaysShort(t *testing.T) {
 	if s := e.Error(); len(s) > 400 || !strings.HasSuffix(s, "Records[4]: the record is bad; and 995 more") {
 		t.Errorf("%s", s)
 	}
+	e.Failed[999].Err = context.Canceled
+	if !errors.Is(e, context.Canceled) {
+		t.Error("the error of the last record is not found")
+	}
 	e.Failed = e.Failed[:5]
 	if s := e.Error(); !strings.HasSuffix(s, "Records[4]: the record is bad") {
 		t.Errorf("%s", s)

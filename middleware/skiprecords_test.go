@@ -96,7 +96,8 @@ func TestRespondForHeldRecords(t *testing.T) {
 		"anything": func() {
 			middleware.WithLock(keyfuncs.Static("job"), func(context.Context, events.KinesisEvent) (any, error) { return nil, nil }, opts("busy")...)
 		},
-		"raw": func() { middleware.WithLock(staticOf[events.SQSEvent], lambda.Handler(echo{}), opts("{}")...) },
+		"nothing": func() { middleware.WithLock(keyfuncs.Static("job"), answers, opts(nil)...) },
+		"raw":     func() { middleware.WithLock(staticOf[events.SQSEvent], lambda.Handler(echo{}), opts("{}")...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantPanic(t, use, "OnHeld(Respond) would acknowledge a record", "leave it out")
