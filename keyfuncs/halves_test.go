@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -106,6 +107,26 @@ func TestHalvesOfSurrogatePairs(t *testing.T) { // F28
 			t.Errorf("%s: %+v, %v and %+v, %v", name, first, err, second, errSecond)
 		}
 	}
+}
+
+// TestHMACInParallel shows that one key function serves records that are
+// handled at the same time.
+func TestHMACInParallel(t *testing.T) {
+	t.Parallel()
+	key := keyfuncs.HMAC(keyfuncs.ByField(strings.Clone), []byte("a secret of 16 bytes"))
+	var all sync.WaitGroup
+	for _, id := range []string{"a", "b"} {
+		want := keyOf(t, key, id)
+		all.Go(func() {
+			for range 1000 {
+				if k, err := key(t.Context(), id); k != want || err != nil {
+					t.Errorf("%+v, %v; want %+v", k, err, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestLostCharacters shows that a key is refused if it was made of what Go has

@@ -86,6 +86,12 @@ func TestMapItemsWithoutIndex(t *testing.T) { // F60
 			}
 		})
 	}
+	own := func(count string) lock.Key { // a State that is not that of a context object
+		return keyOf(t, keys["raw JSON"], item(`{"State": {"RetryCount": `+count+`}}`))
+	}
+	if own("1") == own("2") {
+		t.Error("two inputs have one key")
+	}
 	_, err := services.StepFunctions(func(e func()) awsevents.StepFunctionsContext {
 		return load[taskInput](t, "stepfunctions.json").Context
 	})(t.Context(), nil)

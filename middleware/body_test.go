@@ -602,3 +602,18 @@ func TestBodyIsRememberedBySource(t *testing.T) {
 		}
 	})
 }
+
+// TestBodyWithHalfOfAPair shows that the handler gets the body that was sent,
+// although the key was compared with that of another one.
+func TestBodyWithHalfOfAPair(t *testing.T) { // F28
+	t.Parallel()
+	type noted struct{ ID, Note string }
+	var got noted
+	key := keyfuncs.ByField(func(n noted) string { return n.ID })
+	h := middleware.EachSQSBody(key, func(_ context.Context, n noted) error { got = n; return nil }, newFixture().options()...)
+	r, err := h(t.Context(), queueBatch(`{"id":"1","note":"\ud800"}`))
+	wantReturned(t, r, err)
+	if want := (noted{"1", "\ufffd"}); got != want {
+		t.Errorf("%+q, want %+q", got, want)
+	}
+}

@@ -99,13 +99,16 @@ func TestStreamHoldsTheLockWhileItCloses(t *testing.T) {
 func TestStreamThatFails(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF, &url.Error{Op: "Get", Err: io.EOF}} {
-		f := newFixture()
+		f, m := newFixture(), meter{}
 		r, w := io.Pipe()
 		w.CloseWithError(broken)
-		h := streamed(f, func() any { return r })
+		h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return r, nil }, f.options(m.option())...)
 		out := expect.Value(h(t.Context(), order{ID: "1"}))(t)
 		if _, err := io.ReadAll(out.(io.Reader)); err != broken {
 			t.Errorf("%v, want the stream's own error", err)
+		}
+		if totals := m.one(t); totals.Requests != 2 {
+			t.Errorf("%+v, want a claim and its release", totals)
 		}
 		if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 			t.Errorf("%v: the event does not run again: %v", broken, err)
