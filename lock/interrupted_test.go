@@ -611,6 +611,13 @@ func TestNoCooldownWithoutWork(t *testing.T) { // F19
 			if row := f.row(); !row.Cooling() {
 				t.Errorf("%d keys: the row after work: %+v", len(keys), row)
 			}
+			time.Sleep(time.Hour + time.Microsecond)
+			f.die(o, event("e3"))
+			o.OnInterrupted = notDone
+			expect.OK(t, expect.Value(f.locker(o).Acquire(t.Context(), event("e3")))(t).Release())
+			if row := f.row(); !row.Cooling() {
+				t.Errorf("%d keys: the row after work that was allowed: %+v", len(keys), row)
+			}
 		})
 	}
 }

@@ -521,12 +521,16 @@ func TestLostAndCompleted(t *testing.T) {
 // TestWaitOfASet shows that MaxWait is for the whole set, and that a fixed
 // lease of the set ends the wait while there is still time to work.
 func TestWaitOfASet(t *testing.T) {
+	const untilFixedEnds = 8*time.Second - lock.DefaultGrace - 2*time.Second - 100*time.Millisecond + 4*time.Second
+	fixed := lock.Options{Lease: lock.FixedLease(8 * time.Second), MaxWait: time.Minute}
 	for name, c := range map[string]struct {
-		o    lock.Options
-		want time.Duration
+		o      lock.Options
+		within time.Duration // the caller's deadline; zero: none
+		want   time.Duration
 	}{
-		"MaxWait":       {lock.Options{Lease: lock.Heartbeat(10 * time.Second), MaxWait: 6 * time.Second}, 6 * time.Second},
-		"a fixed lease": {lock.Options{Lease: lock.FixedLease(8 * time.Second), MaxWait: time.Minute}, 8*time.Second - lock.DefaultGrace - 2*time.Second - 100*time.Millisecond + 4*time.Second},
+		"MaxWait":                         {lock.Options{Lease: lock.Heartbeat(10 * time.Second), MaxWait: 6 * time.Second}, 0, 6 * time.Second},
+		"a fixed lease":                   {fixed, 0, untilFixedEnds},
+		"a fixed lease, under a deadline": {fixed, time.Minute, untilFixedEnds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -535,8 +539,13 @@ func TestWaitOfASet(t *testing.T) {
 				time.AfterFunc(4*time.Second, func() { _ = a.Release() })
 				f.mustAcquire(f.locker(stays), lock.Key{Name: "b"})
 				l := f.locker(c.o)
-				began := time.Now()
-				_, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...)
+				began, ctx := time.Now(), t.Context()
+				if c.within > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.within)
+					defer cancel()
+				}
+				_, err := l.AcquireAll(ctx, keys("e", "a", "b")...)
 				var held *lock.HeldError
 				if !errors.As(err, &held) || held.Key.Name != "b" || errors.Is(err, lock.ErrLost) {
 					t.Errorf("got %v, want b to be held", err)

@@ -215,9 +215,10 @@ func TestTransactionInsideAnEvent(t *testing.T) { // F53
 		if err := transact(t, f, lk, f.faulty.Settle); !isConfigError(err) {
 			t.Errorf("inside a set of keys with an event: %v", err)
 		}
-		// A run of Latest may always be repeated, and an Event inside it would skip
-		// the run for others.
-		expect.OK(t, l.Latest(t.Context(), lock.Key{Name: "latest", Event: "e1"}, func(ctx context.Context) error {
+		// A run of Latest may always be repeated, also inside an event, and an Event
+		// inside it would skip the run for others.
+		around := f.mustAcquire(l, lock.Key{Name: "around", Event: "e1"})
+		expect.OK(t, l.Latest(around.Context(), lock.Key{Name: "latest", Event: "e1"}, func(ctx context.Context) error {
 			return transact(t, f, expect.Value(l.Acquire(ctx, lock.Key{Name: "inner"}))(t), f.faulty.Settle)
 		}))
 	})

@@ -322,6 +322,25 @@ func TestReleaseDescribesTheRow(t *testing.T) {
 	}
 }
 
+// TestRefusalCostsOneRequest: only a dead owner whose event is kept costs a
+// claim a second request. A live one is asked again in every round of a wait.
+func TestRefusalCostsOneRequest(t *testing.T) {
+	t.Parallel()
+	f := newFakeFixture(t)
+	now := time.Now()
+	claim := func(token string, at time.Time) *driver.Claim {
+		return &driver.Claim{Name: "n", Token: token, Event: token, Holder: token, Now: at, Stamp: at, Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour), InterruptedFor: time.Hour}
+	}
+	expect.Granted(f.store.Acquire(t.Context(), claim("owner", now)))(t)
+	before := f.Requests()
+	if row, ok, err := f.store.Acquire(t.Context(), claim("next", now.Add(time.Second))); ok || err != nil || row.Token != "owner" {
+		t.Errorf("%+v, %v, %v, want the row of the owner", row, ok, err)
+	}
+	if n := f.Requests() - before; n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
 // TestGrantedWhileGivenUp shows that a copy of a claim that is granted between
 // the two requests that give it up is released, even if the server does not
 // return the row that failed a condition.
