@@ -161,6 +161,12 @@ func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescript
 	return "", nil
 }
 
+// isSigned reports whether IAM has checked the signature of the request, which
+// may be that of a Cognito identity.
+func isSigned(id events.APIGatewayRequestIdentity) bool {
+	return id.Caller != "" || id.CognitoIdentityID != ""
+}
+
 // namesSigner reports whether the caller is the IAM user or role that signed
 // the request.
 func namesSigner(id events.APIGatewayRequestIdentity) bool {

@@ -98,7 +98,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
-		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity), signed: c.Identity.Caller != "" || c.Identity.CognitoIdentityID != "",
+		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity), signed: isSigned(c.Identity),
 		authorizer: besidesCaller(c.Authorizer), besides: besidesHeaders(c.Identity),
 	}
 }
@@ -146,7 +146,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		method: field{"requestContext.eventType", c.EventType}, path: field{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
-		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity), signed: c.Identity.Caller != "" || c.Identity.CognitoIdentityID != "",
+		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity), signed: isSigned(c.Identity),
 		authorizer: besidesCaller(authorizer), besides: besidesHeaders(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {

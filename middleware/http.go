@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
 // Whether a handler answers over HTTP, by the types of its event and result:
@@ -72,7 +71,7 @@ func httpOf(event, result reflect.Type) overHTTP {
 	} {
 		h.maySayAgain = h.maySayAgain || saysAgain(throughType([]byte(doc), result))
 	}
-	otherSource := ofAnotherSource(event)
+	otherSource := ofAWS(event) // unless it is a request, a status in the result is not for a gateway
 	holdsAnything := result.Kind() == reflect.Interface || result.Kind() == reflect.Map || result == rawType
 	switch {
 	case h.gateway != eventkind.NoGateway || !h.responds && !holdsAnything:
@@ -90,13 +89,6 @@ func httpOf(event, result reflect.Type) overHTTP {
 	return h
 }
 
-// ofAnotherSource reports whether a type is that of an event that AWS sends:
-// unless it is a request, a status in the result is not for a gateway.
-func ofAnotherSource(event reflect.Type) bool {
-	path := deref(event).PkgPath()
-	return strings.HasPrefix(path, "github.com/aws/") || path == reflect.TypeFor[awsevents.DocumentDBEvent]().PkgPath()
-}
-
 // writesStatus reports whether a value of a result type has a status in its
 // JSON form.
 func writesStatus(result reflect.Type) (writes bool) {
@@ -105,13 +97,6 @@ func writesStatus(result reflect.Type) (writes bool) {
 	b, err := json.Marshal(v.Interface())
 	var members map[string]json.RawMessage
 	return err == nil && json.Unmarshal(b, &members) == nil && members["statusCode"] != nil
-}
-
-func deref(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
 }
 
 // keepsRequest reports whether a value of a type of the user's has what shows

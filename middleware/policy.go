@@ -73,6 +73,9 @@ type policy struct {
 	wait     time.Duration // before the action
 	response any           // of respond
 	chosen   bool          // by an option, so that no default for HTTP takes its place
+	// loses is the name of a policy that, for a held lock, would lose an event
+	// which its source keeps until it is acknowledged; empty: it would not.
+	loses string
 }
 
 // action is what to do instead of running the handler.
@@ -89,14 +92,23 @@ func (p Policy) forHeld() policy          { return p.policy() }
 func (p Policy) forCompleted() policy     { return p.policy() }
 func (replayPolicy) forCompleted() policy { return policy{action: replay, chosen: true} }
 func (p waitPolicy) forHeld() policy      { return policy{action: fail, wait: time.Duration(p)} }
-func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v, chosen: true} }
+
+// A response acknowledges the event, unless it is a partial answer that names a
+// record.
+func (p respondPolicy) forHeld() policy {
+	held := policy{action: respond, response: p.v, chosen: true}
+	if !saysAgain(documentOf(p.v)) {
+		held.loses = "Respond"
+	}
+	return held
+}
 
 func (p Policy) policy() policy {
 	switch p {
 	case Fail:
 		return policy{action: fail, chosen: true}
 	case Skip:
-		return policy{action: skip, chosen: true}
+		return policy{action: skip, chosen: true, loses: "Skip"}
 	}
 	panic("lambdalock: this Policy is neither Fail nor Skip")
 }
@@ -122,32 +134,18 @@ func (c *config) checkPolicies(sig signature, kept bool) {
 
 // checkKept panics if the policy would lose an event that its source keeps.
 func (p policy) checkKept(kept bool) {
-	if name := p.loses(); kept && name != "" {
-		refuse(lossy, name)
+	if kept && p.loses != "" {
+		refuse(lossy, p.loses)
 	}
-}
-
-// loses returns the name of a policy that would lose an event which its source
-// keeps until it is acknowledged, and "" for any other. A response acknowledges
-// it, unless it is a partial answer that names a record.
-func (p policy) loses() string {
-	switch {
-	case p.action == skip:
-		return "Skip"
-	case p.action == respond && !saysAgain(documentOf(p.response)):
-		return "Respond"
-	}
-	return ""
 }
 
 // refuseLoss is [policy.checkKept] for an event that shows only now that its
 // source keeps it. payload is what the handler was given.
 func (w *wrapper) refuseLoss(ctx context.Context, key lock.Key, payload any) error {
-	name := w.held.loses()
-	if name == "" || !w.held.isKept(ctx, payload) {
+	if w.held.loses == "" || !w.held.isKept(ctx, payload) {
 		return nil
 	}
-	e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, name)}
+	e := &lock.ConfigError{Reason: fmt.Sprintf(lossy, w.held.loses)}
 	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
 	return e
 }
@@ -162,6 +160,9 @@ const lossy = "OnHeld(%s) would acknowledge a record while another invocation ho
 func (p policy) isKept(ctx context.Context, payload any) bool {
 	if _, ofRecord := invocation.RecordClaimOf(ctx); ofRecord && p.action == skip {
 		return true
+	}
+	if t := reflect.TypeOf(payload); t != nil && ofAWS(t) { // most events, so save their encoding
+		return eventkind.IsKept(t)
 	}
 	kind := eventkind.Of(documentOf(payload))
 	return kind != nil && kind.IsKept()

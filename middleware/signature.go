@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"strings"
+
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
 var (
@@ -78,4 +81,17 @@ func takesAnyJSON(in reflect.Type) bool {
 // returned.
 func (s *signature) streams() bool {
 	return s.result != nil && s.result.Implements(readerType)
+}
+
+// ofAWS reports whether a type is that of an event that AWS sends.
+func ofAWS(event reflect.Type) bool {
+	path := deref(event).PkgPath()
+	return strings.HasPrefix(path, "github.com/aws/") || path == reflect.TypeFor[awsevents.DocumentDBEvent]().PkgPath()
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }

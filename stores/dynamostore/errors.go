@@ -89,18 +89,21 @@ func (s *Store) place() string {
 
 // reach says what to look at if there was no answer.
 func (s *Store) reach() string {
-	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok && c.Options().BaseEndpoint != nil {
-		return "can the function reach " + *c.Options().BaseEndpoint + "? The client was given that endpoint, by AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL or BaseEndpoint"
+	if endpoint := s.clientOptions().BaseEndpoint; endpoint != nil {
+		return "can the function reach " + *endpoint + "? The client was given that endpoint, by AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL or BaseEndpoint"
 	}
 	return "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too"
 }
 
 // region returns the client's Region, or "" if it hides it.
-func (s *Store) region() string {
+func (s *Store) region() string { return s.clientOptions().Region }
+
+// clientOptions returns the client's options, or none if it hides them.
+func (s *Store) clientOptions() (o dynamodb.Options) {
 	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok {
-		return c.Options().Region
+		o = c.Options()
 	}
-	return ""
+	return o
 }
 
 // keyHint is what to do about a table with another key.
