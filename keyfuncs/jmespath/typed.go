@@ -39,7 +39,7 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		if err != nil || !bytes.Contains(payload, []byte(lost)) && !bytes.Contains(payload, []byte(lostBytes)) {
 			return k, err
 		}
-		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
+		other, err := inner(ctx, []byte(marked.Replace(string(payload))))
 		if err != nil || other != k {
 			return lock.Key{}, &lock.NoKeyError{Reason: "is not UTF-8 or contains U+FFFD where the key is taken from", Err: errReplaced}
 		}
@@ -65,3 +65,7 @@ var errZero = errors.New("let the sender fill in what is missing, or correct the
 
 // What encoding/json writes for U+FFFD, and for bytes that are not UTF-8.
 const lost, lostBytes = "\ufffd", `\ufffd`
+
+// marked puts another character in their place. A backslash that is escaped
+// begins no escape: a text may hold the six characters of lostBytes.
+var marked = strings.NewReplacer(`\\`, `\\`, lost, "\ue000", lostBytes, "\ue000")

@@ -51,6 +51,10 @@ func TestTyped(t *testing.T) {
 		raw, err := jmespath.Payload(t.Context(), json.RawMessage(`{"Ratio":0.0,"customer":"<jane>","id":17}`))
 		name(t, raw, err, typed.Name)
 	})
+	t.Run("text that looks like an escape", func(t *testing.T) {
+		k, err := jmespath.Typed[typedOrder](jmespath.Path("id"))(t.Context(), typedOrder{ID: 17, Customer: `{"note":"\ufffd"}`})
+		name(t, k, err, "17")
+	})
 	t.Run("inside an envelope", func(t *testing.T) {
 		k, err := keyfuncs.SQSBody(jmespath.Typed[typedOrder](jmespath.Path("id")))(t.Context(), events.SQSMessage{MessageId: "m", Body: `{"id":17}`})
 		if name(t, k, err, "17"); k.Event != "m" {
