@@ -26,6 +26,9 @@ type (
 	named   struct {
 		rest `json:"request"`
 	}
+	inline struct {
+		rest `json:",omitempty"`
+	}
 	field struct{ Request rest }
 	alike struct{ Body string }
 )
@@ -56,6 +59,7 @@ func TestRequestIn(t *testing.T) {
 		"embedded nil pointer":  {pointing{}, nil},
 		"nil":                   {nil, nil},
 		"embeds itself":         {selfish{}, nil},
+		"embedded, options":     {inline{r}, r},
 		"embedded under a name": {named{r}, nil},
 		"in a field":            {field{r}, nil},
 		"alike":                 {alike{"b"}, nil},

@@ -3,6 +3,7 @@ package eventkind
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // place is where a value of a type has one of the known types.
@@ -29,7 +30,8 @@ func find(t reflect.Type, known []httpType) place {
 			}
 			seen[t] = true
 			for i := range t.NumField() {
-				if f := t.Field(i); f.Anonymous && f.Tag.Get("json") == "" {
+				f := t.Field(i)
+				if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Anonymous && name == "" {
 					next = append(next, place{httpType{of: f.Type}, append(slices.Clone(p.fields), i)})
 				}
 			}
