@@ -316,9 +316,13 @@ const (
 // newResponse returns a response for the gateway.
 //
 // A load balancer takes the headers from the field for which its target group
-// is configured and fails if it is missing, so both are set.
+// is configured and fails if it is missing, so both are set, and hold something
+// that does no harm where there is nothing to say.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
 func newResponse(gateway eventkind.Gateway, status int, headers map[string]string, body string) *response {
+	if gateway == eventkind.LoadBalancer && len(headers) == 0 {
+		headers = map[string]string{"Cache-Control": "no-store"}
+	}
 	r := &response{StatusCode: status, Headers: headers, Body: body}
 	if gateway == eventkind.LoadBalancer {
 		r.StatusDescription = strconv.Itoa(status) + " " + http.StatusText(status)

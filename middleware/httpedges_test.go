@@ -283,6 +283,8 @@ func TestNothingToWorkOnOverHTTP(t *testing.T) {
 	}
 	if r, err := refused[*events.ALBTargetGroupResponse](t, f, ignore); r.StatusCode != http.StatusNoContent || r.StatusDescription != "204 No Content" || err != nil {
 		t.Errorf("%+v, %v", r, err)
+	} else if len(r.Headers) == 0 || len(r.MultiValueHeaders) == 0 {
+		t.Errorf("a load balancer fails without headers, of either kind: %+v", r)
 	}
 	f.want(t, middleware.OutcomeIgnored, middleware.OutcomeIgnored)
 }
