@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -77,6 +78,9 @@ func (r request) credentials(counts func(cookie string) bool) ([]string, error) 
 		if err != nil {
 			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
 		}
+		if isRounded(r.authorizer) {
+			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has a number of more than 15 digits, which Go rounds, so the callers cannot be told apart: let the authorizer return it as a text"}
+		}
 		found = append(found, "authorizer", string(b))
 	}
 	if r.caller != "" && !r.maybeOfMany() {
@@ -93,6 +97,19 @@ func (r request) credentials(counts func(cookie string) bool) ([]string, error) 
 		found = append(found, "Cookie", c)
 	}
 	return append(found, r.besides...), nil
+}
+
+// isRounded reports whether decoding may have made two integers in v the same.
+func isRounded(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return math.Abs(v) >= 1<<53
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), isRounded)
+	case []any:
+		return slices.ContainsFunc(v, isRounded)
+	}
+	return false
 }
 
 // besidesHeaders returns the credentials in events of REST and WebSocket APIs

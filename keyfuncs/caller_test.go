@@ -429,6 +429,29 @@ func TestCallerByAnyContext(t *testing.T) {
 	}
 }
 
+// TestCallerByRoundedNumber shows that no answer is stored for a caller whose
+// number Go rounds, because another may have the same. An HTTP API leaves the
+// numbers of a Lambda authorizer unchanged.
+func TestCallerByRoundedNumber(t *testing.T) { // F61
+	t.Parallel()
+	for said, told := range map[string]bool{
+		`{"id":9007199254740991}`:      true,
+		`{"id":1.5}`:                   true,
+		`{"id":"9007199254740993"}`:    true,
+		`{"id":9007199254740993}`:      false,
+		`{"id":-9007199254740993}`:     false,
+		`{"of":{"ids":[1e300]}}`:       false,
+		`{"of":{"ids":[12,"a",null]}}`: true,
+	} {
+		var e events.APIGatewayV2HTTPRequest
+		e.RequestContext.Authorizer = decoded[*events.APIGatewayV2HTTPRequestContextAuthorizerDescription](t, `{"lambda":`+said+`}`)
+		_, err := keyfuncs.Caller(t.Context(), e)
+		if refused := errors.As(err, new(*lock.NoKeyError)); refused == told || (err == nil) != told {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+}
+
 // TestCallerOfAMessage shows that a message of a WebSocket API, which has no
 // headers, is of the connection through which it came.
 func TestCallerOfAMessage(t *testing.T) { // F28, F61
