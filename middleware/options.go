@@ -298,8 +298,8 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 // none.
 //
 // The outcomes of a wrapper inside another one count in the totals of the outer
-// one, so give the same f to both. Those of a lock.Locker of your own do not
-// count. f is not called if the process dies.
+// one, if that has Metrics: then the f of the inner one is not called. Those of
+// a lock.Locker of your own do not count. f is not called if the process dies.
 func Metrics(f func(context.Context, Totals)) Option {
 	return func(o *settings) { o.metrics = both(o.metrics, f) }
 }

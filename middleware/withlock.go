@@ -20,8 +20,8 @@ import (
 // function's event type, a pointer to it or a type that implements it;
 // json.RawMessage, []byte, any and map[string]any are decoded for the key
 // alone. A handler that takes no event needs [keyfuncs.Static]. One that
-// returns no error cannot have its event delivered again, so it needs
-// OnHeld([Skip]), and panics where it would fail.
+// returns no error cannot have its event delivered again, so it is refused
+// without OnHeld([Skip]), and panics where it would fail for another reason.
 //
 // Without the option [Store], locks are in the DynamoDB table of
 // [DefaultStore]. If that cannot be opened, every invocation fails with a
