@@ -8,7 +8,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // Failed is a record of a batch that failed.
@@ -53,7 +52,7 @@ func (d *delivery[R]) tellFailed(errs []error) {
 		d.warnOfPermanent(d.ctx, errs)
 		return
 	}
-	d.tell(failed, tasks[0].key)
+	d.tell(failed, tasks)
 	for i, t := range tasks {
 		errs[t.index] = failed[i].Err
 	}
@@ -75,16 +74,18 @@ func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
 		return err
 	}
 	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: err}
-	d.tell([]*Failed[R]{f}, t.key)
+	d.tell([]*Failed[R]{f}, []*task[R]{t})
 	return f.Err
 }
 
-// tell calls the function given to OnFailed. A panic is reported with that key.
-func (d *delivery[R]) tell(failed []*Failed[R], key lock.Key) {
+// tell calls the function given to OnFailed with the records of tasks, which
+// failed. A panic is reported with the first one's key.
+func (d *delivery[R]) tell(failed []*Failed[R], tasks []*task[R]) {
 	ctx, cancel := beforeAnswer(d.ctx)
 	defer cancel()
+	ctx = invocation.WithBegan(ctx, func(i int) time.Time { return tasks[i].claim.Began })
 	if panicked := caught(func() { d.onFailed(ctx, slices.Clone(failed)) }); panicked != nil { // f may change the order
-		d.reportPanic(d.ctx, key, panicked)
+		d.reportPanic(d.ctx, tasks[0].key, panicked)
 	}
 }
 

@@ -29,6 +29,8 @@
 //   - middleware.HoldAtLeast is the least hold, and while it lasts no estimate
 //     is needed. Then chance doubles: up to 15 holds later, then 16 to 127,
 //     then 64 to 511, up to 11 hours.
+//   - A message that held its own name and found a lock inside held comes back
+//     no sooner than the HoldAtLeast of its own name ends.
 //   - A message of a FIFO queue comes back without chance: it waits for those
 //     ahead of it in its group, not beside them.
 //   - With middleware.OnlyLatest, what met a cooldown comes back together when

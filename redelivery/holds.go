@@ -1,6 +1,7 @@
 package redelivery
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -77,11 +78,12 @@ func (h *holds) longerThan(age time.Duration, longest bool) time.Duration {
 
 // back returns when a message should come back that found its lock held: when
 // the lock is likely to be free and those ahead have had it, each for at least
-// as long as middleware.HoldAtLeast says.
-func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time.Time {
+// as long as middleware.HoldAtLeast says. If the message began, the lock is one
+// inside, and its own name, which it acquired then, cools down as well.
+func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, began time.Time) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
-	since := began(held, f.Ended)
+	since := acquired(held, f.Ended)
 	hold := h.longerThan(f.Ended.Sub(since), again)
 	free := since.Add(hold + toRelease)
 	batch := invocation.BatchOf(ctx)
@@ -89,11 +91,13 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if hold == 0 || held.Cooldown || since.IsZero() || free.After(held.Until) && !batch.Renews {
 		free = held.Until
 	}
-	least := batch.LeastHold
+	inside := !began.IsZero()
+	if cooled := cmp.Or(began, since).Add(batch.LeastHold + toRelease); free.Before(cooled) && (inside || !held.Cooldown) {
+		free = cooled
+	}
+	least := leastHold(batch, inside)
 	if held.Cooldown {
 		least = max(least, held.Until.Sub(since))
-	} else if cooled := since.Add(least + toRelease); free.Before(cooled) {
-		free = cooled
 	}
 	if batch.Coalesces { // one run is for all of them
 		return free
@@ -152,13 +156,22 @@ func (h *holds) forget(now time.Time) {
 
 // isCool reports whether a name is certain to stay held because of a
 // HoldAtLeast, so that no estimate of its hold is needed.
-func isCool(ctx context.Context, held *lock.HeldError, now time.Time) bool {
-	return held.Cooldown || now.Sub(began(held, now)) < invocation.BatchOf(ctx).LeastHold
+func isCool(ctx context.Context, held *lock.HeldError, began, now time.Time) bool {
+	return held.Cooldown || now.Sub(acquired(held, now)) < leastHold(invocation.BatchOf(ctx), !began.IsZero())
 }
 
-// began returns when the holder began, of which the stamp is too late if the
-// clock of an earlier claim was ahead.
-func began(held *lock.HeldError, now time.Time) time.Time {
+// leastHold returns for how long a name stays held at least, which is not known
+// of a lock inside.
+func leastHold(batch *invocation.Batch, inside bool) time.Duration {
+	if inside {
+		return 0
+	}
+	return batch.LeastHold
+}
+
+// acquired returns when the holder acquired the name, of which the stamp is too
+// late if the clock of an earlier claim was ahead.
+func acquired(held *lock.HeldError, now time.Time) time.Time {
 	if held.Since.After(now) {
 		return now
 	}

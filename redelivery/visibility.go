@@ -87,7 +87,7 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		back  time.Time
 	}
 	groups := map[string]first{}
-	for _, f := range failed {
+	for i, f := range failed {
 		m, group := &f.Record, eventkind.FIFOGroup(&f.Record)
 		if before, ok := groups[group]; ok && group != "" {
 			if before.leads {
@@ -97,12 +97,13 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		}
 		var held *lock.HeldError
 		var back time.Time
+		began := invocation.BeganOf(ctx, i)
 		switch early := receives(m) <= mostReceives; {
 		case f.Err == nil:
 			groups[group] = first{leads: true}
 			continue
-		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, f.Ended)):
-			back = r.holds.back(ctx, held, f)
+		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, began, f.Ended)):
+			back = r.holds.back(ctx, held, f, began)
 		case early && isOwed(ctx, f.Err):
 			back = f.Ended
 		default:

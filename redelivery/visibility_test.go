@@ -20,6 +20,8 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -52,7 +54,7 @@ func (c *changer) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Change
 }
 
 // TestVisibilityTimeout shows what is asked of SQS for a message whose handler
-// found a lock of its own held.
+// found a lock inside held, or whose own name was held.
 func TestVisibilityTimeout(t *testing.T) {
 	t.Parallel()
 	const hour = time.Hour
@@ -64,6 +66,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		arn          string
 		want         string // "": nothing
 		owed         bool
+		own          bool // its own name is held, not a lock inside
 	}{
 		"end of the lease":        {since: -hour, until: 90 * time.Second, want: url + " r 90"},
 		"rounded up":              {since: -hour, until: 89001 * time.Millisecond, want: url + " r 90"},
@@ -75,14 +78,17 @@ func TestVisibilityTimeout(t *testing.T) {
 		"begin unknown":           {since: -1 << 62, until: 90 * time.Second, known: 10 * time.Second, want: url + " r 90"},
 		"clock ahead":             {since: hour, until: hour, known: 10 * time.Second, want: url + " r 11"},
 		"clock ahead, fourth":     {since: hour, until: 90 * time.Second, received: "4"},
-		"clock ahead, least hold": {since: hour, until: 30 * time.Second, least: time.Minute, want: url + " r 61"},
+		"clock ahead, least hold": {own: true, since: hour, until: 2 * hour, known: 10 * time.Second, least: time.Minute, want: url + " r 61"},
 		"third time":              {since: -hour, until: 90 * time.Second, received: "3", want: url + " r 90"},
 		"fourth time":             {since: -hour, until: 90 * time.Second, received: "4"},
 		"owed":                    {owed: true, received: "3", want: url + " r 1"},
 		"owed, fourth time":       {owed: true, received: "4"},
-		"least hold":              {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, want: url + " r 60"},
-		"least hold, fourth time": {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4", want: url + " r 60"},
-		"least hold has passed":   {since: -hour, until: 90 * time.Second, least: time.Minute, received: "4"},
+		"least hold":              {own: true, since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, want: url + " r 60"},
+		"least hold, fourth time": {own: true, since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4", want: url + " r 60"},
+		"least hold has passed":   {own: true, since: -hour, until: 90 * time.Second, least: time.Minute, received: "4"},
+		"inside a cooldown":       {since: -30 * time.Second, until: hour, known: 40 * time.Second, least: time.Minute, want: url + " r 61"},
+		"inside, later than that": {since: -time.Second, until: hour, known: 2 * time.Minute, least: time.Minute, want: url + " r 120"},
+		"inside, fourth time":     {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4"},
 		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
 		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
 		"Europe's own cloud":      {since: -hour, until: 90 * time.Second, arn: "arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders", want: "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders r 90"},
@@ -106,16 +112,20 @@ func TestVisibilityTimeout(t *testing.T) {
 				if c.owed {
 					failure = &invocation.OwedError{Err: errors.New("no time was left")}
 				}
+				m := message("m", "customer", "")
+				store := memstore.New()
+				if c.own {
+					hold(t, store, m, c.since, c.until)
+				}
 				client := &changer{}
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 					return fmt.Errorf("the partner is busy: %w", failure)
-				}, middleware.Store(memstore.New()), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
-				m := message("m", "customer", "")
+				}, middleware.Store(store), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
 				m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received
 				if c.arn != "" {
 					m.EventSourceARN = c.arn
 				}
-				if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}}); !errors.Is(err, failure) {
+				if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}}); errors.Is(err, failure) == c.own {
 					t.Error(err)
 				}
 				if got := strings.Join(client.timeouts, "; "); got != c.want {
@@ -126,6 +136,15 @@ func TestVisibilityTimeout(t *testing.T) {
 	}
 }
 
+// hold acquires the name of a message for another process. since and until are
+// from now.
+func hold(t *testing.T, store *memstore.Store, m events.SQSMessage, since, until time.Duration) {
+	t.Helper()
+	key := expect.Value(keyfuncs.SQSMessage(t.Context(), m))(t)
+	holder := expect.Value(lock.New(store, &lock.Options{Lease: lock.FixedLease(until - since), Logger: discard}))(t)
+	expect.Value(holder.Acquire(clock.With(t.Context(), simclock.New(since, 0)), lock.Key{Name: key.Name}))(t)
+}
+
 // TestTurns shows that messages of one name come back a turn apart, although
 // each met its holder, or its cooldown, at another moment.
 func TestTurns(t *testing.T) {
@@ -133,10 +152,12 @@ func TestTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		since []time.Duration // in seconds: for how long each has been held; below zero: in how long its cooldown ends
 		want  []int           // in seconds: when each comes back
+		least time.Duration   // HoldAtLeast of the message's own name
 	}{
-		"one after the other": {[]time.Duration{5, 9, 1, 0}, []int{6, 17, 28, 39}},
-		"between others":      {[]time.Duration{-50, 0, 3, 9, 1}, []int{50, 11, 22, 33, 61}},
-		"cooldown":            {[]time.Duration{-60, -60, -60}, []int{60, 121, 182}},
+		"one after the other": {since: []time.Duration{5, 9, 1, 0}, want: []int{6, 17, 28, 39}},
+		"between others":      {since: []time.Duration{-50, 0, 3, 9, 1}, want: []int{50, 11, 22, 33, 61}},
+		"cooldown":            {since: []time.Duration{-60, -60, -60}, want: []int{60, 121, 182}},
+		"inside HoldAtLeast":  {since: []time.Duration{-60, -60, -60}, want: []int{121, 182, 243}, least: 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +170,7 @@ func TestTurns(t *testing.T) {
 						held = &lock.HeldError{Since: time.Now(), Until: time.Now().Add(-since), Cooldown: true}
 					}
 					return cmp.Or[error](held, err)
-				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
+				}, middleware.Store(memstore.New()), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 				var e events.SQSEvent
 				var want []string
 				for i, since := range c.since {
@@ -253,10 +274,11 @@ func TestAnotherWasFaster(t *testing.T) {
 				q := newQueue(t)
 				client := &changer{}
 				for range 200 { // each in a process of its own, which knows of no other
-					h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
-						return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(time.Hour)}
-					}, middleware.Store(memstore.New()), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 					m := message("m", "customer", "")
+					store := memstore.New()
+					hold(t, store, m, -time.Second, time.Hour)
+					h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil },
+						middleware.Store(store), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 					m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received
 					if first := time.Now().Add(-time.Second - c.since); c.since < time.Hour {
 						m.Attributes["ApproximateFirstReceiveTimestamp"] = fmt.Sprint(first.UnixMilli())

@@ -1,10 +1,13 @@
 package invocation
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
 )
 
 const (
@@ -152,6 +155,8 @@ type RecordClaim struct {
 	// Owed is whether others, whose events were acknowledged, rely on the event
 	// although its run failed, or may.
 	Owed bool
+	// Began is when the record's work began first. Zero: it did not.
+	Began time.Time
 }
 
 type recordClaimKey struct{}
@@ -161,12 +166,15 @@ func WithRecordClaim(ctx context.Context, c *RecordClaim) context.Context {
 	return context.WithValue(ctx, recordClaimKey{}, c)
 }
 
-// Begun returns a context for what runs after the claim of a record, if ctx is
-// that of such a claim: locks inside are not the record's own.
+// Begun returns a context for what runs after the claim of a record, which
+// begins now, if ctx is that of such a claim: locks inside are not the record's
+// own.
 func Begun(ctx context.Context) context.Context {
-	if c, _ := RecordClaimOf(ctx); c == nil {
+	c, _ := RecordClaimOf(ctx)
+	if c == nil {
 		return ctx
 	}
+	c.Began = cmp.Or(c.Began, clock.From(ctx).Now())
 	return WithRecordClaim(ctx, nil)
 }
 
@@ -175,4 +183,18 @@ func Begun(ctx context.Context) context.Context {
 func RecordClaimOf(ctx context.Context) (c *RecordClaim, ofRecord bool) {
 	c, ofRecord = ctx.Value(recordClaimKey{}).(*RecordClaim)
 	return c, ofRecord
+}
+
+type beganKey struct{}
+
+// WithBegan returns a context for the function given to middleware.OnFailed,
+// where began returns RecordClaim.Began of the i-th record that it gets.
+func WithBegan(ctx context.Context, began func(i int) time.Time) context.Context {
+	return context.WithValue(ctx, beganKey{}, began)
+}
+
+// BeganOf returns when the work of the i-th record that failed began. Zero: it
+// did not, so the lock that it found held is its own.
+func BeganOf(ctx context.Context, i int) time.Time {
+	return ctx.Value(beganKey{}).(func(int) time.Time)(i)
 }
