@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
@@ -58,12 +59,20 @@ func (d *delivery[R]) tellFailed(errs []error) {
 	}
 }
 
+// warnOfPermanent warns that nothing moves a record that failed for good. For a
+// batch inside a record, that is up to the batch around it: if all that failed
+// inside did so for good, it moves its record, or warns.
 func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
-	if slices.ContainsFunc(errs, isPermanent) {
-		d.permanentOnce.Do(func() {
-			d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed for good, with middleware.Permanent or because an earlier run was interrupted, but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
-		})
+	if _, inside := invocation.RecordClaimOf(ctx); inside || !slices.ContainsFunc(errs, isPermanent) {
+		return
 	}
+	d.permanentOnce.Do(func() {
+		add := "an OnFailed that does"
+		if eventkind.OfRecord(reflect.TypeFor[R]()) == eventkind.SQS {
+			add = "redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own"
+		}
+		d.engine.Logger.WarnContext(ctx, "lambdalock: a record failed for good, with middleware.Permanent or because an earlier run was interrupted, but is returned like any other, because nothing moves it elsewhere: add "+add)
+	})
 }
 
 // tellInTurn calls the function given to OnFailed with a record that failed

@@ -34,7 +34,8 @@ func TestPermanent(t *testing.T) {
 }
 
 // TestPermanentWithoutDestination shows that a permanent error which nothing
-// moves fails the record, and that one warning says what is missing.
+// moves fails the record, and that one warning says what is missing: what this
+// source can have.
 func TestPermanentWithoutDestination(t *testing.T) {
 	t.Parallel()
 	var log warnings
@@ -50,9 +51,15 @@ func TestPermanentWithoutDestination(t *testing.T) {
 			t.Errorf("%v, %v", r, err)
 		}
 		said := slices.DeleteFunc(log.lines(), func(l string) bool { return strings.Contains(l, "handler_failed") })
-		if len(said) != min(i, 1) || i > 0 && !strings.Contains(said[0], "OnFailed") {
+		if len(said) != min(i, 1) || i > 0 && !(strings.Contains(said[0], "OnFailed") && strings.Contains(said[0], "redelivery.SQS")) {
 			t.Errorf("after %q: logged %q", does, said)
 		}
+	}
+	var other warnings
+	topic := middleware.EachSNSRecord(keyfuncs.SNSRecord, func(context.Context, events.SNSEventRecord) error { return middleware.Permanent(errRecord) }, newFixture().options(other.option())...)
+	err := topic(t.Context(), snsBatch("a"))
+	if said := strings.Join(other.lines(), "\n"); !errors.Is(err, errRecord) || !strings.Contains(said, "OnFailed") || strings.Contains(said, "redelivery.SQS") {
+		t.Errorf("another source: %v, logged %s", err, said)
 	}
 	f.forget()
 	r, err := h(t.Context(), sqsBatch(inGroup("x", message("x1", "permanent")), inGroup("x", message("x2", ""))))

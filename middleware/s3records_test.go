@@ -198,7 +198,8 @@ func TestS3RecordsInAMessage(t *testing.T) {
 
 // TestMarkOfARecordInAMessage shows what the mark of one record says of the
 // message around it: it is moved only if all records that failed did so for
-// good, but nothing is known of it if nothing is known of one of them.
+// good, but nothing is known of it if nothing is known of one of them. Nobody
+// is warned that nothing moves a record, because it moves with its message.
 func TestMarkOfARecordInAMessage(t *testing.T) {
 	const moved, returned, skipped = "moved", "returned", "skipped when it comes again"
 	permanent, unknown := fmt.Errorf("an article: %w", middleware.Permanent(errRecord)), middleware.Unknown(errRecord)
@@ -215,11 +216,12 @@ func TestMarkOfARecordInAMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				var log warnings
 				f, ran, got := newFixture(), 0, returned
 				each := middleware.EachS3Record(keyfuncs.S3Record, func(_ context.Context, r events.S3EventRecord) error {
 					ran++
 					return c.fails[r.S3.Object.Key]
-				}, f.options(middleware.Concurrency(1))...)
+				}, f.options(middleware.Concurrency(1), log.option())...)
 				h := middleware.EachSQSBody(middleware.RecordKey[middleware.S3Records](keyfuncs.SQSMessage), each, f.options(middleware.OnInterrupted(middleware.Skip), middleware.OnFailed(func(_ context.Context, failed failed) {
 					err := failed[0].Err
 					for _, why := range c.fails {
@@ -233,8 +235,8 @@ func TestMarkOfARecordInAMessage(t *testing.T) {
 				}))...)
 				two := string(expect.Value(json.Marshal(events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b")}}))(t))
 				_, _ = h(ctx, queueBatch(two))
-				if ran != 2 {
-					t.Errorf("%d records ran", ran)
+				if lines := strings.Join(log.lines(), "\n"); ran != 2 || strings.Contains(lines, "OnFailed") {
+					t.Errorf("%d records ran, logged %s", ran, lines)
 				}
 				clear(c.fails)
 				if _, _ = h(ctx, queueBatch(two)); ran == 2 {
