@@ -36,6 +36,13 @@ func level(o lock.Outcome) slog.Level {
 // of the record at hand, and its id there, or "" for what is not known.
 type recordOrigin struct{}
 
+func originIn(ctx context.Context) (source, id string) {
+	if origin, ok := ctx.Value(recordOrigin{}).(func() (source, id string)); ok {
+		return origin()
+	}
+	return "", ""
+}
+
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
 func (w *wrapper) report(ctx context.Context, o lock.Observation) {
@@ -44,8 +51,8 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 		w.engine.Observe(ctx, o)
 	}
 	attrs := o.LogValue().Group()
-	if origin, ok := ctx.Value(recordOrigin{}).(func() (source, id string)); ok && o.Key.Name == "" {
-		source, id := origin()
+	if o.Key.Name == "" {
+		source, id := originIn(ctx)
 		if source != "" {
 			attrs = append(attrs, slog.String("source", printable.Text(source)))
 		}

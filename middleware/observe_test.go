@@ -208,7 +208,8 @@ func TestLinesOfRecordsNameThem(t *testing.T) {
 }
 
 // TestLinesNameRecordsOfAnySource shows that a record without a key is named by
-// its source and its id or, where it has none, by its place.
+// its source and its id or, where it has none, by its place and, inside another
+// record, by that one.
 func TestLinesNameRecordsOfAnySource(t *testing.T) {
 	t.Parallel()
 	for want, call := range map[string]func(opts ...middleware.Option) error{
@@ -230,6 +231,13 @@ func TestLinesNameRecordsOfAnySource(t *testing.T) {
 		"source=arn:aws:sns:t record=sns-1": func(opts ...middleware.Option) error {
 			return middleware.EachSNSRecord(keyless[events.SNSEventRecord], handles[events.SNSEventRecord], opts...)(t.Context(),
 				events.SNSEvent{Records: []events.SNSEventRecord{{EventSubscriptionArn: "arn", SNS: events.SNSEntity{MessageID: "sns-1", TopicArn: "arn:aws:sns:t"}}}})
+		},
+		"source=arn:aws:sqs:q record=around": func(opts ...middleware.Option) error {
+			each := middleware.EachS3Record(keyless[events.S3EventRecord], handles[events.S3EventRecord], opts...)
+			_, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, _ events.SQSMessage) error {
+				return each(ctx, middleware.S3Records{S3Event: events.S3Event{Records: []events.S3EventRecord{{}}}})
+			}, opts...)(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: "arn:aws:sqs:q", MessageId: "around"}}})
+			return err
 		},
 		"source=shop record=bus-1": func(opts ...middleware.Option) error {
 			return middleware.EachEventBridgeEvent(keyless[awsevents.CustomBusEvent], handles[awsevents.CustomBusEvent], opts...)(t.Context(),

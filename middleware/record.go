@@ -36,8 +36,15 @@ func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(c
 
 type recordKey[R any] struct{}
 
+// withRecord returns a context for a record. If nothing is known of its origin,
+// that is still the origin of the record around it.
 func withRecord[R any](ctx context.Context, r *R) context.Context {
-	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), recordOrigin{}, func() (source, id string) { return originOf(r) })
+	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), recordOrigin{}, func() (source, id string) {
+		if source, id = originOf(r); source == "" && id == "" {
+			return originIn(ctx)
+		}
+		return source, id
+	})
 }
 
 // originOf returns the source of a record and its id there, or "" for what is
