@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -129,6 +130,8 @@ func TestStrangers(t *testing.T) { // F28, F61
 			e.RequestContext.Identity.ClientCert = &clientCert{IssuerDN: "cb", SerialNumber: "2"}
 		},
 		"principal jane":     func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "jane"} },
+		"principal 1":        func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": 1} },
+		"principal 2":        func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": 2} },
 		"user a":             func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "a"} },
 		"user b":             func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "b"} },
 		"of one principal a": principal("Authorization", "Bearer a"),
@@ -257,9 +260,25 @@ func TestSameCaller(t *testing.T) {
 			}
 		}
 	}
-	restSigned := func(text string) func() (lock.Key, error) {
+	restSigned := func(by events.APIGatewayRequestIdentity, text string) func() (lock.Key, error) {
 		e := plainREST()
-		e.RequestContext.Identity.Caller, e.QueryStringParameters = "AIDAEXAMPLE", map[string]string{"a": "1", "X-Amz-Signature": text}
+		e.RequestContext.Identity, e.QueryStringParameters = by, map[string]string{"a": "1", "X-Amz-Signature": text}
+		if by.CognitoIdentityID != "" {
+			e.Headers["Cookie"] = text
+		}
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
+	user := events.APIGatewayRequestIdentity{Caller: "AIDAEXAMPLE"}
+	ofCognito := events.APIGatewayRequestIdentity{Caller: "AROAEXAMPLE:CognitoIdentityCredentials", CognitoIdentityID: "i"}
+	identity := events.APIGatewayRequestIdentity{CognitoIdentityID: "i"}
+	certified := func(by *clientCert) func() (lock.Key, error) {
+		e := plainREST()
+		e.RequestContext.Identity.ClientCert = by
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
+	url := func(by *events.LambdaFunctionURLRequestContextAuthorizerDescription) func() (lock.Key, error) {
+		e := plainURL()
+		e.RequestContext.Authorizer = by
 		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
 	}
 	urlSigned := func(text string) func() (lock.Key, error) {
@@ -273,7 +292,11 @@ func TestSameCaller(t *testing.T) {
 		"a fresh signature":                          {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 b"))},
 		"a fresh signature in the query":             {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, signed("a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, signed("b"))},
 		"the same, of a Cognito identity":            {http(`{"iam":{"cognitoIdentity":{"identityId":"i"}}}`, signed("a")), http(`{"iam":{"cognitoIdentity":{"identityId":"i"}}}`, signed("b"))},
-		"the same, at a REST API":                    {restSigned("a"), restSigned("b")},
+		"the same, at a REST API":                    {restSigned(user, "a"), restSigned(user, "b")},
+		"a cookie of a Cognito identity, at REST":    {restSigned(ofCognito, "a"), restSigned(ofCognito, "b")},
+		"a signature of one without a role":          {restSigned(identity, "a"), restSigned(identity, "b")},
+		"a certificate without a number":             {certified(nil), certified(&clientCert{})},
+		"an authorizer that names nobody":            {url(nil), url(&events.LambdaFunctionURLRequestContextAuthorizerDescription{})},
 		"the same, at a Function URL":                {urlSigned("a"), urlSigned("b")},
 		"a fresh token of a Cognito user":            {rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer a"), rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer b")},
 		"a fresh token of a principal, by HeaderKey": {byPrincipal("Bearer a"), byPrincipal("Bearer b")},
@@ -281,6 +304,10 @@ func TestSameCaller(t *testing.T) {
 		"the order of cookies": {
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1", "b=2"} }),
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"b=2; a=1"} }),
+		},
+		"a semicolon after a cookie": {
+			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1"} }),
+			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1; "} }),
 		},
 		"the case of a header": {http(`null`, token("Bearer a")), http(`null`, func(e *httpRequest) { e.Headers["AUTHORIZATION"] = " Bearer a " })},
 		"another agent":        {http(`null`, token("Bearer a")), http(`null`, func(e *httpRequest) { e.Headers["authorization"], e.Headers["user-agent"] = "Bearer a", "b" })},
@@ -313,6 +340,10 @@ func TestCaller(t *testing.T) {
 	e.Body = `{"order":7}`
 	if of, err := byBody(t.Context(), e); of.Name != "order/7" || of.Payload != k.Payload || err != nil {
 		t.Errorf("%+v, %v", of, err)
+	}
+	for what, event := range map[string]any{"the event": events.SQSEvent{}, "version": httpRequest{Version: "1.0"}} {
+		_, err := keyfuncs.Caller(t.Context(), event)
+		refused(t, "no caller in "+what, err, what, "")
 	}
 }
 
@@ -352,6 +383,11 @@ func TestHeaderKey(t *testing.T) {
 			}
 		})
 	}
+	down := errors.New("the database of callers is down")
+	broken := keyfuncs.HeaderKey("Idempotency-Key", func(context.Context, httpRequest) (lock.Key, error) { return lock.Key{}, down })
+	if _, err := broken(t.Context(), e); err != down {
+		t.Errorf("the error of a caller became %v", err)
+	}
 	unnamed := keyfuncs.HeaderKey("Idempotency-Key", byContext)
 	if k, err := unnamed(t.Context(), e); !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), "Anonymous") || k != (lock.Key{}) {
 		t.Errorf("no caller: %+v, %v", k, err)
@@ -359,6 +395,28 @@ func TestHeaderKey(t *testing.T) {
 	delete(e.Headers, "Idempotency-Key")
 	if k, err := keyfuncs.Optional(unnamed)(t.Context(), e); !errors.Is(err, keyfuncs.ErrNoLock) {
 		t.Errorf("a GET without key and caller: %+v, %v", k, err)
+	}
+}
+
+// TestWhoHasLooked shows what package middleware is told about a key: whether
+// it looked for the sender of the request, and found one.
+func TestWhoHasLooked(t *testing.T) { // F61
+	t.Parallel()
+	byHandler := func(context.Context, httpRequest) (lock.Key, error) { return lock.Key{Name: "jane"}, nil }
+	for name, c := range map[string]struct {
+		key           keyfuncs.Func[httpRequest]
+		known, looked bool
+	}{
+		"nobody":      {keyfuncs.IdempotencyKey[httpRequest], false, true},
+		"anybody":     {keyfuncs.HeaderKey("Idempotency-Key", keyfuncs.Anonymous[httpRequest]), false, true},
+		"the handler": {keyfuncs.HeaderKey("Idempotency-Key", byHandler), true, true},
+		"a target":    {keyfuncs.HTTPTarget[httpRequest], true, false},
+	} {
+		var asker invocation.Asker
+		_, err := c.key(invocation.WithAsker(t.Context(), &asker), plainHTTP())
+		if known, looked := asker.Known(); known != c.known || looked != c.looked || err != nil {
+			t.Errorf("%s: known %t, looked %t, %v; want %t, %t", name, known, looked, err, c.known, c.looked)
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ func TestSessionCookie(t *testing.T) { // F61
 	for _, use := range []func(){
 		func() { keyfuncs.SessionCookie[httpRequest]() }, func() { keyfuncs.SessionCookie[httpRequest]("session=") },
 		func() { keyfuncs.SessionCookie[httpRequest]("") }, func() { keyfuncs.SessionCookie[httpRequest]("__Host-") },
+		func() { keyfuncs.SessionCookie[httpRequest]("my session") }, func() { keyfuncs.SessionCookie[httpRequest]("session\x7f") },
 		func() { keyfuncs.SessionCookie[lock.Key]("session") },
 	} {
 		func() {
