@@ -39,6 +39,10 @@ func TestHTTPBody(t *testing.T) {
 	if k, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](whole)(t.Context(), events.ALBTargetGroupRequest{Body: `{"a":1}`}); k != (lock.Key{Name: `{"a":1}`}) || err != nil {
 		t.Errorf("the body unchanged: %+v, %v; want no event, as inner said", k, err)
 	}
+	ofAny := keyfuncs.HTTPBody[any](byPlaced)
+	gives(t, "alb.json", func(ctx context.Context, e albRequest) (lock.Key, error) { return ofAny(ctx, e) }, want)
+	_, err := ofAny(t.Context(), events.SQSEvent{})
+	refused(t, "no request", err, "the event", "without an HTTP request")
 }
 
 func hasCause[E error](err error) bool { return errors.As(err, new(E)) }

@@ -105,6 +105,9 @@ func TestIdempotencyKeyFingerprint(t *testing.T) {
 		"query": func(e *events.APIGatewayProxyRequest) {
 			e.MultiValueQueryStringParameters = map[string][]string{"notify": {"yes", "no"}}
 		},
+		"a signature": func(e *events.APIGatewayProxyRequest) {
+			e.MultiValueQueryStringParameters["X-Amz-Signature"] = []string{"a"} // IAM has not checked it
+		},
 		"body": func(e *events.APIGatewayProxyRequest) { e.Body += " " },
 	})
 	fingerprints(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], map[string]func(*events.APIGatewayV2HTTPRequest){
@@ -128,8 +131,15 @@ func TestIdempotencyKeyFingerprint(t *testing.T) {
 		"method": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "PUT" },
 		"path":   func(e *events.LambdaFunctionURLRequest) { e.RawPath = "/orders/8" },
 		"query":  func(e *events.LambdaFunctionURLRequest) { e.RawQueryString += "&x" },
+		"odd":    func(e *events.LambdaFunctionURLRequest) { e.RawQueryString = "notify=yes;tag=%zz" }, // signed, and cannot be parsed
+		"odd, 2": func(e *events.LambdaFunctionURLRequest) { e.RawQueryString = "notify=yes;tag=%zy" },
 		"body":   func(e *events.LambdaFunctionURLRequest) { e.Body += "=" },
 	})
+	unchecked := plainURL()
+	unchecked.RawQueryString = "X-Amz-Signature=a"
+	if k := keyOf(t, keyfuncs.IdempotencyKey[urlRequest], unchecked); k == keyOf(t, keyfuncs.IdempotencyKey[urlRequest], plainURL()) {
+		t.Errorf("a signature that IAM has not checked does not count: %+v", k)
+	}
 	fingerprints(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest], map[string]func(*events.APIGatewayWebsocketProxyRequest){
 		"query": func(e *events.APIGatewayWebsocketProxyRequest) {
 			e.QueryStringParameters = map[string]string{"room": "2"}
@@ -307,6 +317,7 @@ func TestIdempotencyKeyErrors(t *testing.T) { // F26
 		"no method":  {func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "" }, "httpMethod", "another source"},
 		"no path":    {func(e *events.APIGatewayProxyRequest) { e.Path = "" }, "path", "another source"},
 		"no subject": {func(e *events.APIGatewayProxyRequest) { e.RequestContext.Authorizer = noSubject }, "requestContext.authorizer.claims.sub", "told apart"},
+		"no JSON":    {func(e *events.APIGatewayProxyRequest) { e.RequestContext.Authorizer["user"] = func() {} }, "requestContext.authorizer", "told apart"},
 	})
 	operators(t, "apigateway-http.json", map[string]operatorsMistake[events.APIGatewayV2HTTPRequest]{
 		"no API":     {func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.APIID = "" }, "requestContext.apiId", "another source"},
@@ -399,7 +410,6 @@ func TestHTTPTarget(t *testing.T) {
 	if _, err := keyfuncs.HTTPTarget(t.Context(), httpRequest{}); !errors.As(err, new(*lock.NoKeyError)) {
 		t.Errorf("a request from no gateway: %v", err)
 	}
-	if _, err := keyfuncs.HTTPTarget(t.Context(), "text"); !errors.As(err, new(*lock.NoKeyError)) {
-		t.Errorf("no request: %v", err)
-	}
+	_, err := keyfuncs.HTTPTarget(t.Context(), "text")
+	refused(t, "no request", err, "the event", "is a string without an HTTP request")
 }

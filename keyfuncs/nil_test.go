@@ -31,6 +31,7 @@ func TestNilKeyFunctions(t *testing.T) {
 		"SNSBody":           func() { keyfuncs.SNSBody(none) },
 		"KinesisBody":       func() { keyfuncs.KinesisBody(none) },
 		"EventBridgeDetail": func() { keyfuncs.EventBridgeDetail(none) },
+		"CustomBusData":     func() { keyfuncs.CustomBusData(none) },
 		"HTTPBody":          func() { keyfuncs.HTTPBody[request](none) },
 		"HeaderKey":         func() { keyfuncs.HeaderKey[request]("Idempotency-Key", nil) },
 	} {
@@ -39,6 +40,8 @@ func TestNilKeyFunctions(t *testing.T) {
 	for name, use := range map[string]func(){
 		"no header":   func() { keyfuncs.HeaderKey("", keyfuncs.Caller[request]) },
 		"odd header":  func() { keyfuncs.HeaderKey("Idempotency Key", keyfuncs.Caller[request]) },
+		"a colon":     func() { keyfuncs.HeaderKey("Idempotency-Key:", keyfuncs.Caller[request]) },
+		"delete":      func() { keyfuncs.HeaderKey("Idempotency-Key\x7f", keyfuncs.Caller[request]) },
 		"no request":  func() { keyfuncs.HeaderKey("Idempotency-Key", some) },
 		"no requests": func() { keyfuncs.HTTPBody[events.SQSEvent](some) },
 	} {
