@@ -2,6 +2,7 @@ package keyfuncs_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -56,10 +57,16 @@ func TestCustomBusRaw(t *testing.T) { // F26
 			t.Errorf("%+v, %v, want %+v", k, err, alone)
 		}
 		byDetail := keyfuncs.CustomBusData(keyfuncs.EventBridgeDetail(keyfuncs.ByField(func(struct{}) string { return "n" })))
-		if k, err := byDetail(t.Context(), e[0]); k.Event != alone.Event || err != nil {
-			t.Errorf("%+v, %v", k, err)
+		bySource := keyfuncs.CustomBusData(keyfuncs.ByField(func(e events.EventBridgeEvent) string { return e.Source }))
+		for _, key := range []keyfuncs.Func[awsevents.CustomBusEvent]{byDetail, bySource} {
+			if k, err := key(t.Context(), e[0]); k.Event != alone.Event || err != nil {
+				t.Errorf("%+v, %v", k, err)
+			}
 		}
 	}
+	broken := decoded[awsevents.CustomBusEvents](t, `[{"id":"1","source":"shop","detail-type":"Order","detail":{},"time":"noon"}]`)[0]
+	_, err := keyfuncs.CustomBusEvent(t.Context(), broken)
+	refused(t, "a time that is none", err, "event", "is not an EventBridge event")
 	// Data may have members of the same names, which are not metadata.
 	for _, bare := range []string{
 		`{"order":17,"customer":"jane"}`, `{"id":"1","customer":"jane"}`, `{"Data":{},"SystemMetadata":{"aws:EventId":"1"},"customer":"jane"}`,
@@ -78,6 +85,29 @@ func TestCustomBusRaw(t *testing.T) { // F26
 		}
 		if k, err := keyfuncs.CustomBusData(keyfuncs.Once(byBusCustomer))(t.Context(), e); k.Name == "jane" && (k.Event != "jane" || err != nil) {
 			t.Errorf("%s: %+v, %v", bare, k, err)
+		}
+	}
+}
+
+// TestWithoutAnID: an envelope without an id changes nothing of what a key
+// function says that finds no key.
+func TestWithoutAnID(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the database is down")
+	failing := func(context.Context, busOrder) (lock.Key, error) { return lock.Key{Name: "n"}, down }
+	for name, use := range map[string]func(keyfuncs.Func[busOrder]) (lock.Key, error){
+		"EventBridgeDetail": func(inner keyfuncs.Func[busOrder]) (lock.Key, error) {
+			return keyfuncs.Optional(keyfuncs.EventBridgeDetail(inner))(t.Context(), events.EventBridgeEvent{Source: "shop", Detail: []byte(`{}`)})
+		},
+		"CustomBusData": func(inner keyfuncs.Func[busOrder]) (lock.Key, error) {
+			return keyfuncs.Optional(keyfuncs.CustomBusData(inner))(t.Context(), awsevents.CustomBusEvent{Data: []byte(`{}`)})
+		},
+	} {
+		if k, err := use(byBusCustomer); err != keyfuncs.ErrNoLock {
+			t.Errorf("%s, no customer: %+v, %v; want ErrNoLock", name, k, err)
+		}
+		if k, err := use(failing); err != down {
+			t.Errorf("%s, an error: %+v, %v", name, k, err)
 		}
 	}
 }

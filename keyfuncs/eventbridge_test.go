@@ -33,6 +33,9 @@ func TestEventBridgeDetail(t *testing.T) {
 		"detail": func(e *events.EventBridgeEvent) { e.Detail = json.RawMessage(`[]`) },
 		"id":     func(e *events.EventBridgeEvent) { e.ID = "" }, // by an input transformer
 	})
+	refuses(t, "eventbridge.json", key, map[string]func(*events.EventBridgeEvent){
+		"detail": func(e *events.EventBridgeEvent) { e.Detail = nil },
+	})
 	once, err := changed(t, "eventbridge.json", keyfuncs.EventBridgeDetail(keyfuncs.Once(byCustomer)), func(e *events.EventBridgeEvent) { e.ID = "" })
 	if err != nil || once.Event != "jane" {
 		t.Errorf("an Event from the detail, without an id: %+v, %v", once, err)
@@ -51,5 +54,8 @@ func TestEventBridgeSchedule(t *testing.T) {
 	refuses(t, "eventbridge-schedule.json", keyfuncs.EventBridgeSchedule, map[string]func(*events.EventBridgeEvent){
 		"resources": func(e *events.EventBridgeEvent) { e.Resources = nil },
 		"time":      func(e *events.EventBridgeEvent) { e.Time = time.Time{} },
+	})
+	refuses(t, "eventbridge-schedule.json", keyfuncs.EventBridgeSchedule, map[string]func(*events.EventBridgeEvent){
+		"resources": func(e *events.EventBridgeEvent) { e.Resources = []string{""} },
 	})
 }

@@ -100,6 +100,14 @@ func TestHalvesOfSurrogatePairs(t *testing.T) { // F28
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	calls := 0
+	counted := func(ctx context.Context, h halved) (lock.Key, error) { calls++; return byID(ctx, h) }
+	for name, use := range carriers(counted) {
+		calls = 0
+		if _, err := use(t.Context(), `{"id":"\ud83d\ude00"}`); calls != 1 || err != nil {
+			t.Errorf("%s asks %d times for a key without halves, %v", name, calls, err)
+		}
+	}
 	for name, use := range carriers(jmespath.Path("id")) { // keeps halves
 		first, err := use(t.Context(), `{"id":"\ud800"}`)
 		second, errSecond := use(t.Context(), `{"id":"\udbff"}`)

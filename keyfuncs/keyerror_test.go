@@ -58,8 +58,8 @@ func TestWrappedKeyErrorsAreLocated(t *testing.T) {
 // TestOtherErrorsPassThrough: an envelope changes no other error.
 func TestOtherErrorsPassThrough(t *testing.T) {
 	t.Parallel()
-	for _, want := range []error{errors.New("another"), keyfuncs.ErrIgnore} {
-		t.Run(want.Error(), func(t *testing.T) {
+	for _, want := range []error{errors.New("another"), keyfuncs.ErrIgnore, (*lock.NoKeyError)(nil)} {
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			t.Parallel()
 			key := inQueue(keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, want }))
 			if _, err := key(t.Context(), "{}"); err != want {

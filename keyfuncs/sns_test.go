@@ -2,6 +2,8 @@ package keyfuncs_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -19,6 +21,10 @@ func TestSNSRecord(t *testing.T) {
 	refuses(t, "sns.json", snsRecord, map[string]func(*events.SNSEvent){
 		"Records[0].Sns.MessageId": func(e *events.SNSEvent) { e.Records[0].SNS.MessageID = "" },
 	})
+	_, err := changed(t, "sns.json", snsRecord, func(e *events.SNSEvent) { e.Records[0].SNS.MessageID = "" })
+	if text := fmt.Sprint(err); !strings.HasSuffix(text, " is missing") {
+		t.Errorf("%s, which says more than it knows", text)
+	}
 }
 
 // TestSNSInAQueue: a topic puts the message into a queue without the record
@@ -40,6 +46,9 @@ func TestSNSInAQueue(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v", k, err, c.want)
 			}
 		})
+	}
+	if k, err := inQueue(keyfuncs.SQSBody(keyfuncs.SNSRecord))(t.Context(), published(t, "")); k != (lock.Key{Name: "sns/m", Event: "m"}) || err != nil {
+		t.Errorf("an empty message: %+v, %v", k, err)
 	}
 	nothing := func(context.Context, shopOrder) (lock.Key, error) {
 		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing"}

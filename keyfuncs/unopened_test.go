@@ -3,7 +3,9 @@ package keyfuncs_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -27,6 +29,10 @@ func TestUnopenedEnvelope(t *testing.T) {
 	type ownEvent struct {
 		Detail map[string]any `json:"detail"`
 	}
+	type dated struct {
+		Timestamp, Time string
+		Item            int
+	}
 	topic := `{"Type":"Notification","MessageId":"7e3a","TopicArn":"arn:aws:sns:us-east-2:123456789012:orders","Message":"{\"id\":\"17\"}","Timestamp":"2026-01-01T00:00:00Z"}`
 	bus := `{"version":"0","id":"5c1d","detail-type":"order","source":"shop","account":"123456789012","time":"2026-01-01T00:00:00Z","region":"us-east-2","resources":[],"detail":{"id":"17"}}`
 	const name = "n"
@@ -35,6 +41,8 @@ func TestUnopenedEnvelope(t *testing.T) {
 		refused(t, "a body", err, "body", want)
 		_, err = inQueue(keyfuncs.SQSBody(constant[*body](name)))(t.Context(), text)
 		refused(t, "a pointer", err, "body", want)
+		_, err = inQueue(keyfuncs.SQSBody(constant[dated](name)))(t.Context(), text)
+		refused(t, "a body with a time", err, "body", want)
 		for what, k := range map[string]lock.Key{
 			"JSON": keyOf(t, inQueue(keyfuncs.SQSBody(constant[json.RawMessage](name))), text),
 			"any":  keyOf(t, inQueue(keyfuncs.SQSBody(constant[any](name))), text),
@@ -46,9 +54,25 @@ func TestUnopenedEnvelope(t *testing.T) {
 		}
 	}
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEnvelope](name))), topic)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[strictEnvelope](name))), topic)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEvent](name))), bus)
 	keyOf(t, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeDetail(constant[body](name)))), bus)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[body](name))), `{"id":"17","item":1,"detail-type":"x"}`)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[body](name))), `{"id":"17","item":1,"Type":"Notification","Message":"sold out"}`) // of no topic
+	_, err := inQueue(keyfuncs.SQSBody(constant[*body](name)))(t.Context(), "null")
+	refused(t, "a nil pointer", err, "body", "is null")
+}
+
+// strictEnvelope is the message in a notification, and refuses one of no topic.
+type strictEnvelope string
+
+func (s *strictEnvelope) UnmarshalJSON(text []byte) error {
+	var n struct{ TopicArn, Message string }
+	if err := json.Unmarshal(text, &n); err != nil || n.TopicArn == "" {
+		return errors.New("of no topic")
+	}
+	*s = strictEnvelope(n.Message)
+	return nil
 }
 
 // TestBodyOfAnotherKind shows that the same holds for every event that a body
@@ -62,6 +86,9 @@ func TestBodyOfAnotherKind(t *testing.T) {
 		Records []struct {
 			S3 struct{ Bucket struct{ Name string } }
 		}
+	}
+	type ownFailure struct {
+		Payload map[string]any `json:"requestPayload"`
 	}
 	type ownBatch struct {
 		Records []order
@@ -79,6 +106,8 @@ func TestBodyOfAnotherKind(t *testing.T) {
 	failed := string(expect.Value(os.ReadFile("testdata/invocationrecord.json"))(t))
 	_, err := inQueue(keyfuncs.SQSBody(constant[*order](name)))(t.Context(), failed)
 	refused(t, "an invocation record", err, "body", "its key function is SQSBody(services.InvocationRecord)")
+	ofBus := strings.Replace(failed, `"orders"`, `"detail-type"`, 1)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownFailure](name))), ofBus)
 
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), s3)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), load[events.SQSEvent](t, "sqs-s3-test.json").Records[0].Body)
