@@ -96,6 +96,7 @@ func TestCombinators(t *testing.T) { // F27, F28
 		"order without a name":  {keyfuncs.OrderFrom(keyfuncs.ByField(func(lock.Key) string { return "" }), itself), lock.Key{Order: "o"}},
 		"order from a name":     {keyfuncs.OrderFrom(itself, named(`"2026-11-21"`)), lock.Key{Name: "n", Event: "e", Order: `"2026-11-21"`}},
 		"order from a number":   {keyfuncs.OrderFrom(itself, named("0217")), lock.Key{Name: "n", Event: "e", Order: "003217"}},
+		"order from many":       {keyfuncs.OrderFrom(itself, named(strings.Repeat("9", 250))), lock.Key{Name: "n", Event: "e", Order: "250" + strings.Repeat("9", 250)}},
 		"order from a time":     {keyfuncs.OrderFrom(itself, named("2026-11-21T10:00:30Z")), lock.Key{Name: "n", Event: "e", Order: "2026-11-21T10:00:30.000000000Z"}}, // below 30.5Z, unlike its bytes
 		"order from local time": {keyfuncs.OrderFrom(itself, named("2026-11-21T12:00:30.5+02:00")), lock.Key{Name: "n", Event: "e", Order: "2026-11-21T10:00:30.500000000Z"}},
 		"order from a date":     {keyfuncs.OrderFrom(itself, named("2026-11-21")), lock.Key{Name: "n", Event: "e", Order: "2026-11-21"}},

@@ -36,11 +36,21 @@ func TestDynamoDBRecord(t *testing.T) {
 		"a string":            number17(events.NewStringAttribute("17")),
 		"a number":            number17(events.NewNumberAttribute("17")),
 		"a binary":            number17(events.NewBinaryAttribute([]byte("17"))),
+		"another binary":      number17(events.NewBinaryAttribute([]byte("18"))),
 		"a string of slashes": number17(events.NewStringAttribute("17/number/N/1")),
 	})
 	first := func(change func(*events.DynamoDBEventRecord)) func(*events.DynamoDBEvent) {
 		return func(e *events.DynamoDBEvent) { change(&e.Records[0]) }
 	}
+	labelled := func(bytes int) func(*events.DynamoDBEvent) {
+		return first(func(r *events.DynamoDBEventRecord) {
+			r.EventSourceArn = "arn:aws:dynamodb:us-east-2:123456789012:table/orders/stream/" + strings.Repeat("2", bytes)
+		})
+	}
+	if k, err := changed(t, "dynamodb.json", dynamoDBRecord, labelled(64)); k.Order != strings.Repeat("2", 64)+" 028"+number || err != nil {
+		t.Errorf("the longest label: %+v, %v", k, err)
+	}
+	refuses(t, "dynamodb.json", dynamoDBRecord, map[string]func(*events.DynamoDBEvent){"Records[0].eventSourceARN": labelled(65)})
 	refuses(t, "dynamodb.json", dynamoDBRecord, map[string]func(*events.DynamoDBEvent){
 		"Records[0].eventSourceARN":          first(func(r *events.DynamoDBEventRecord) { r.EventSourceArn = "arn:aws:dynamodb" }),
 		"Records[0].dynamodb.Keys":           first(func(r *events.DynamoDBEventRecord) { r.Change.Keys = nil }),

@@ -68,6 +68,16 @@ func TestKinesisRecordOfAPipe(t *testing.T) { // F31
 		_, err := key(t.Context(), record)
 		refused(t, name, err, "kinesis", "docs/SOURCES.md#eventbridge-pipes")
 	}
+	// A record that a test builds lacks other members.
+	_, err := keyfuncs.KinesisBody(byCustomer)(t.Context(), events.KinesisEventRecord{})
+	refused(t, "nothing", err, "kinesis.data", "not JSON")
+	record.Kinesis.PartitionKey = "1"
+	_, err = keyfuncs.KinesisRecord(t.Context(), record)
+	refused(t, "a partition key alone", err, "kinesis.sequenceNumber", "is missing")
+	record.Kinesis.PartitionKey, record.Kinesis.SequenceNumber = "", "495"
+	if k := keyOf(t, keyfuncs.KinesisRecord, record); k.Event != "shardId-000000000006:495" {
+		t.Errorf("a sequence number alone: %+v", k)
+	}
 }
 
 // TestOrderFromWithoutOrder: what locks every event by itself does not say

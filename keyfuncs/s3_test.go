@@ -21,6 +21,8 @@ func TestS3(t *testing.T) {
 	put := load[events.S3Event](t, "s3-put.json")
 	byHand := events.S3Event{Records: []events.S3EventRecord{put.Records[0]}}
 	byHand.Records[0].S3.Object.URLDecodedKey = ""
+	unescaped := events.S3Event{Records: []events.S3EventRecord{put.Records[0]}}
+	unescaped.Records[0].S3.Object.Key = ""
 	want := lock.Key{Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "0055AED6DCD90281F4"}
 	ordered := want
 	ordered.Order = "s0055AED6DCD90281F4"
@@ -33,6 +35,7 @@ func TestS3(t *testing.T) {
 		"S3Record":               {keyfuncs.Single[events.S3Event](keyfuncs.S3Record), put, want},
 		"S3LatestRecord":         {s3Latest, put, ordered},
 		"an event built by hand": {keyfuncs.S3Object, byHand, want},
+		"without escapes":        {keyfuncs.S3Object, unescaped, want},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,8 +97,9 @@ func TestS3TestEvent(t *testing.T) { // F26
 	for name, key := range map[string]keyfuncs.Func[events.S3Event]{"S3Object": keyfuncs.S3Object, "S3LatestRecord": s3Latest} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if k, err := key(t.Context(), e); !errors.Is(err, keyfuncs.ErrIgnore) || k != (lock.Key{}) {
-				t.Errorf("%+v, %v; want ErrIgnore", k, err)
+			k, err := key(t.Context(), e)
+			if !errors.Is(err, keyfuncs.ErrIgnore) || k != (lock.Key{}) || !strings.Contains(err.Error(), "or an event of another source") {
+				t.Errorf("%+v, %v; want ErrIgnore, and that it may be another event", k, err)
 			}
 		})
 	}
@@ -111,7 +115,8 @@ func TestS3Errors(t *testing.T) { // F26, F31
 		change      func(*events.S3Event)
 		field, says string
 	}{
-		"no bucket": {keyfuncs.S3Object, first(func(r *events.S3EventRecord) { r.S3.Bucket.Name = "" }), "Records[0].s3.bucket.name", "missing"},
+		"no bucket":                 {keyfuncs.S3Object, first(func(r *events.S3EventRecord) { r.S3.Bucket.Name = "" }), "Records[0].s3.bucket.name", "missing"},
+		"no bucket, for the latest": {s3Latest, first(func(r *events.S3EventRecord) { r.S3.Bucket.Name = "" }), "Records[0].s3.bucket.name", "missing"},
 		"no object key": {keyfuncs.S3Object, first(func(r *events.S3EventRecord) {
 			r.S3.Object.Key, r.S3.Object.URLDecodedKey = "", ""
 		}), "Records[0].s3.object.key", "missing"},
@@ -151,6 +156,10 @@ func TestS3EveryWay(t *testing.T) {
 			e.Records[0].Body = strings.Replace(e.Records[0].Body, `"pictures-example"`, `""`, 1)
 		},
 	})
+	two := load[events.S3Event](t, "s3-put.json")
+	two.Records = append(two.Records, two.Records[0])
+	_, err := inQueue(keyfuncs.SQSBody(keyfuncs.S3Object))(t.Context(), marshal(t, two)) // F26
+	refused(t, "two records in a message", err, "body.Records", "docs/SOURCES.md#s3-records-in-a-message")
 	refuses(t, "sqs-s3.json", body, map[string]func(*events.SQSEvent){
 		"Records[0].body": func(e *events.SQSEvent) { // F31
 			e.Records[0].Body = strings.Replace(e.Records[0].Body, "holiday+2026", "%zz", 1)

@@ -236,7 +236,15 @@ func TestS3WithoutEventName(t *testing.T) {
 	if k, err := keyfuncs.S3LatestRecord(t.Context(), record("01", "", "")); k != (lock.Key{Name: "s3/b/k", Event: "01", Order: "s01"}) || err != nil {
 		t.Errorf("a sequencer alone: %+v, %v", k, err)
 	}
-	keys := map[string]func() (lock.Key, error){}
+	bridged := events.EventBridgeEvent{Source: "aws.s3", Detail: json.RawMessage(`{"bucket":{"name":"b"},"object":{"key":"k","sequencer":"01"}}`)}
+	if k, err := keyfuncs.EventBridgeS3Object(t.Context(), bridged); k != (lock.Key{Name: "s3/b/k", Event: "01"}) || err != nil {
+		t.Errorf("a sequencer alone, from EventBridge: %+v, %v", k, err)
+	}
+	tagging := record("01", "", "")
+	tagging.EventName = "ObjectTagging:Put"
+	keys := map[string]func() (lock.Key, error){
+		"of another kind": func() (lock.Key, error) { return keyfuncs.S3Record(t.Context(), tagging) },
+	}
 	for _, c := range [][3]string{{"01"}, {"02"}, {"01", "", "r1"}, {"01", "", "r2"}, {"01", "v1", ""}, {"01", "r1", ""}, {"01", "v1", "r1"}} {
 		keys[strings.Join(c[:], " ")] = func() (lock.Key, error) {
 			return keyfuncs.S3Record(t.Context(), record(c[0], c[1], c[2]))

@@ -53,6 +53,10 @@ func TestSQSFIFOMessage(t *testing.T) {
 			"Records[0].attributes.SequenceNumber": set("SequenceNumber", "12x"),
 		})
 	}
+	_, err := changed(t, "sqs-fifo.json", sqsFIFOMessage, set("SequenceNumber", ""))
+	refused(t, "an emulator", err, "Records[0].attributes.SequenceNumber", "although the queue is a FIFO queue")
+	_, err = changed(t, "sqs.json", sqsFIFOMessage, nil)
+	refused(t, "a standard queue", err, "Records[0].attributes.MessageGroupId", "this is not a message of a FIFO queue; use SQSMessage")
 	order := func(number string) string {
 		k, err := changed(t, "sqs-fifo.json", sqsFIFOMessage, set("SequenceNumber", number))
 		if err != nil {
