@@ -102,12 +102,10 @@ func unopenedIn[E any](kind *eventkind.Kind, text []byte) string {
 		Message json.RawMessage `json:"Message,omitempty"`
 		Detail  json.RawMessage `json:"detail,omitempty"`
 	}
-	if json.Unmarshal(text, &carried) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(text, &carried) // it is an object, as all envelopes are
+	doc, _ := json.Marshal(carried)    // it came from JSON
 	var event E
-	doc, err := json.Marshal(carried)
-	if err != nil || json.Unmarshal(doc, &event) != nil || !isZero(event) {
+	if json.Unmarshal(doc, &event) != nil || !isZero(event) {
 		return ""
 	}
 	takes := fmt.Sprintf(", and %T takes nothing of what that carries: ", event)

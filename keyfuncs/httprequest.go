@@ -193,9 +193,6 @@ func domainOf(name string, headers map[string]string, multi map[string][]string)
 		hosts = []string{name}
 	}
 	forwarded := values("X-Forwarded-Host", headers, multi)
-	if len(hosts)+len(forwarded) == 0 {
-		return ""
-	}
 	return strings.ToLower(keyparts.Name(strings.Join(hosts, ","), forwarded...))
 }
 
