@@ -29,7 +29,7 @@ func Single[E ~struct {
 			Records []R `json:"Records"`
 		}(e).Records
 		otherwise := instead(*new(R))
-		if _, s3 := any(records).([]events.S3EventRecord); s3 && len(records) != 1 {
+		if _, s3 := any(records).([]events.S3EventRecord); s3 {
 			seen, carried := eventkind.HasJSON(ctx)
 			switch {
 			case len(records) == 0 && seen:
@@ -47,14 +47,12 @@ func Single[E ~struct {
 // instead returns what to do with an event of several records of this type.
 func instead(record any) string {
 	switch kind := kindOf(record); {
+	case kind == nil:
+		return "handle its records one by one"
 	case kind == eventkind.SQS:
 		return "wrap a handler of one message with middleware.EachSQSMessage, or set the batch size to 1"
-	case kind == eventkind.SES:
-		return "SES sends one"
-	case kind == eventkind.CodeCommit:
-		return "CodeCommit sends one"
-	case kind == nil || kind.Each() == "":
-		return "handle its records one by one"
+	case kind.Each() == "":
+		return "its source sends one"
 	default:
 		return "wrap a handler of one record with middleware." + kind.Each()
 	}

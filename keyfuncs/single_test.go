@@ -32,8 +32,8 @@ func TestSingle(t *testing.T) { // F26
 		"S3":         {decoding(keyfuncs.S3Object), "middleware.EachS3Record"},
 		"Kinesis":    {decoding(keyfuncs.Single[events.KinesisEvent](keyfuncs.KinesisRecord)), "middleware.EachKinesisRecord"},
 		"DynamoDB":   {decoding(keyfuncs.Single[events.DynamoDBEvent](keyfuncs.DynamoDBRecord)), "middleware.EachDynamoDBRecord"},
-		"SES":        {decoding(keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord)), "SES sends one"},
-		"CodeCommit": {decoding(keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord)), "CodeCommit sends one"},
+		"SES":        {decoding(keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord)), "its source sends one"},
+		"CodeCommit": {decoding(keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord)), "its source sends one"},
 		"own type":   {decoding(byID), "one by one"},
 	} {
 		_, err := c.key(t.Context(), holds(`[{},{}]`))
