@@ -138,11 +138,11 @@ func (s *series) coalesce(store driver.Coalescer) error {
 func (s *series) run(work func(context.Context) error) (err error) {
 	l, failed := s.lock, true
 	defer func() { // after a panic too
-		if !failed {
-			return
+		relied := err != nil // the end was not accepted, maybe because of others
+		if failed {
+			relied = s.release()
 		}
-		relied := s.release()
-		if relied && err != nil {
+		if failed && relied && err != nil {
 			err = &invocation.OwedError{Key: l.key.Digest(), Err: err}
 		}
 		if r, _ := invocation.RecordClaimOf(l.ctx); r != nil {

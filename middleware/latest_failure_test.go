@@ -2,6 +2,9 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,4 +113,52 @@ func TestOwedInsideARecordIsReportedOnce(t *testing.T) {
 		t.Error("the message does not come back")
 	}
 	f.want(t, lock.OutcomeAcquired, middleware.OutcomeHandlerFailed, lock.OutcomeReleased)
+}
+
+// TestAroundGivesUpWhatIsOwed shows that the function given to Around cannot
+// say that a record failed for good while others rely on its event, or may.
+func TestAroundGivesUpWhatIsOwed(t *testing.T) { // F7
+	t.Parallel()
+	fails := func(*fixture) error { return errRecord }
+	for name, c := range map[string]struct {
+		ends   func(*fixture) error // the run
+		others bool                 // came during it
+		owed   bool
+		says   string
+	}{
+		"it fails":            {fails, true, true, "bad"},
+		"it fails, alone":     {fails, false, false, "bad"},
+		"it panics":           {func(*fixture) error { panic(errRecord) }, true, true, "sorry"},
+		"no time for another": {func(*fixture) error { time.Sleep(6 * time.Second); return nil }, true, true, "once more"},
+		"nobody knows who came": {func(f *fixture) error {
+			f.faulty.Always(fault.Release, fault.DropBefore)
+			return nil
+		}, false, true, "complete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture()
+				var told error
+				var h func(context.Context, order) error
+				h = rebuilds["records"](func(context.Context) error {
+					if c.others {
+						expect.OK(t, h(t.Context(), order{ID: "other"}))
+					}
+					return c.ends(f)
+				}, f.options(
+					middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error {
+						return middleware.Permanent(recovering(errors.New("sorry"))(ctx, next))
+					}),
+					middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),
+				)...)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				_ = h(ctx, order{ID: "first"})
+				if errors.As(told, new(*middleware.PermanentError)) == c.owed || !strings.Contains(fmt.Sprint(told), c.says) {
+					t.Errorf("the record failed with %v", told)
+				}
+			})
+		})
+	}
 }

@@ -68,8 +68,9 @@ func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true }
 // from that of f.
 //
 // f must call next once, or return an error, which fails the record. It cannot
-// hide an error of next. A panic in f fails the record. If the store throttles
-// the claim, next returns a *lock.StoreError, and f is called again when the
+// hide an error of next, nor make it [Permanent] while others rely on the event
+// with [OnlyLatest]. A panic in f fails the record. If the store throttles the
+// claim, next returns a *lock.StoreError, and f is called again when the
 // record's turn comes.
 //
 // Default: none. Around panics if f is nil, and the wrapper if R is not the

@@ -80,16 +80,15 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		return err
 	}
 	t.ctx = withRecord(d.ctx, t.record)
-	panicked := caught(func() { err = d.surrounded(t) })
-	if panicked == nil {
-		return err
+	if panicked := caught(func() { err = d.surrounded(t) }); panicked != nil {
+		t.again = false
+		d.reportPanic(t.ctx, t.key, panicked)
+		err = panicked
 	}
-	t.again = false
-	d.reportPanic(t.ctx, t.key, panicked)
-	if t.claim.Owed { // the panic may be that the record fails for good
-		return &invocation.OwedError{Key: t.key.Digest(), Err: panicked}
+	if t.claim.Owed && isPermanent(err) { // a panic says so, or the function given to Around
+		return &invocation.OwedError{Key: t.key.Digest(), Err: err}
 	}
-	return panicked
+	return err
 }
 
 // underLock runs the handler of a record under its lock, unless another record

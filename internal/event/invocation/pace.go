@@ -152,8 +152,8 @@ type RecordClaim struct {
 	// Coalescer is the event of the holder that was asked for one more run, as it
 	// is stored. Empty: none was.
 	Coalescer string
-	// Owed is whether others, whose events were acknowledged, rely on the event
-	// although its run failed, or may.
+	// Owed is whether others, whose events were acknowledged, rely on another run
+	// for the event, which has begun and is not completed, or may.
 	Owed bool
 	// Began is when the record's work began first. Zero: it did not.
 	Began time.Time
