@@ -16,6 +16,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -285,6 +286,44 @@ func TestServedOnlyWithAKey(t *testing.T) { // F1
 				}
 				r, err := h(t.Context(), sqsBatch(message("holder", "")))
 				wantReturned(t, r, err)
+			})
+		})
+	}
+}
+
+// TestUnlockedRunServesNobody sends records behind one of their name that needs
+// no lock, while another invocation holds it: that one's run began before they
+// came, and a copy of its own event must come again if it fails.
+func TestUnlockedRunServesNobody(t *testing.T) { // F1
+	t.Parallel()
+	for name, batch := range map[string][]string{"first": {"unlocked", "1"}, "between": {"1", "unlocked", "holder"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+					if m.MessageId == "unlocked" {
+						return lock.Key{Name: "n"}, keyfuncs.ErrNoLock
+					}
+					return lock.Key{Name: "n", Event: m.MessageId}, nil
+				}
+				var ran []string
+				var h func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+				h = middleware.EachSQSMessage(key, func(_ context.Context, m events.SQSMessage) error {
+					if ran = append(ran, m.MessageId); len(ran) == 1 {
+						var messages []events.SQSMessage
+						for _, id := range batch {
+							messages = append(messages, message(id, ""))
+						}
+						r, err := h(t.Context(), sqsBatch(messages...))
+						wantReturned(t, r, err, slices.DeleteFunc(slices.Clone(batch), func(id string) bool { return id != "holder" })...)
+					}
+					return nil
+				}, newFixture().options(middleware.OnlyLatest(), middleware.Concurrency(1))...)
+				r, err := h(t.Context(), sqsBatch(message("holder", "")))
+				wantReturned(t, r, err)
+				if want := []string{"holder", "unlocked", "holder"}; !slices.Equal(ran, want) {
+					t.Errorf("ran %q, want %q", ran, want)
+				}
 			})
 		})
 	}

@@ -31,7 +31,7 @@ func (t *task[R]) isServed() bool {
 
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
-// with the same name, so that it never finds its lock held by its own batch.
+// that takes the same lock, so that it never finds that held by its own batch.
 // With OrderPerName it also waits for the last one whose name is not known.
 func (d *delivery[R]) chain() {
 	lastInGroup, lastOfName, lastUnknown := map[string]*task[R]{}, map[string]*task[R]{}, map[string]*task[R]{}
@@ -48,7 +48,7 @@ func (d *delivery[R]) chain() {
 				lastUnknown[group] = t
 			}
 		}
-		if name := t.key.Name; name != "" {
+		if name := t.key.Name; name != "" && t.err == nil { // an error may come with a name: it takes no lock
 			if before := lastOfName[name]; before != nil {
 				before.nextOfName = t
 				t.waitsFor++
