@@ -5,8 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"sync/atomic"
-
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // around is what [Around] calls for each record.
@@ -77,7 +75,7 @@ func (d *delivery[R]) surrounded(t *task[R]) (err error) {
 	err = d.around(t.ctx, *t.record, func(ctx context.Context) error { return d.next(ctx, t, n) })
 	called = n.close()
 	if err = n.result(called, err); err != nil && !n.reported {
-		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+		return d.reportFailed(t, err)
 	}
 	return err
 }

@@ -115,6 +115,46 @@ func TestOwedInsideARecordIsReportedOnce(t *testing.T) {
 	f.want(t, lock.OutcomeAcquired, middleware.OutcomeHandlerFailed, lock.OutcomeReleased)
 }
 
+// TestFailureBesideAPanic: that the observer panics when it is told why a
+// record failed does not hide that, which says when the record comes again.
+func TestFailureBesideAPanic(t *testing.T) { // F48
+	t.Parallel()
+	for name, c := range map[string]struct {
+		around func(ctx context.Context, next next) error
+		wants  any // points to a type of error
+	}{
+		"the function given to Around refuses it": {func(context.Context, next) error { return middleware.Permanent(errRecord) }, new(*middleware.PermanentError)},
+		"no time for another run":                 {func(ctx context.Context, next next) error { return next(ctx) }, new(*lock.DeadlineError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture()
+				var told error
+				var h func(context.Context, order) error
+				h = rebuilds["records"](func(context.Context) error {
+					time.Sleep(6 * time.Second) // of 10
+					return h(t.Context(), order{ID: "other"})
+				}, f.options(
+					middleware.Observe(func(_ context.Context, o lock.Observation) {
+						if o.Outcome == middleware.OutcomeHandlerFailed {
+							panic("observer")
+						}
+					}),
+					middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error { return c.around(ctx, next) }),
+					middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),
+				)...)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				_ = h(ctx, order{ID: "first"})
+				if !errors.As(told, new(*middleware.PanicError)) || !errors.As(told, c.wants) {
+					t.Errorf("the record failed with %v", told)
+				}
+			})
+		})
+	}
+}
+
 // TestAroundGivesUpWhatIsOwed shows that the function given to Around cannot
 // say that a record failed for good while others rely on its event, or may.
 func TestAroundGivesUpWhatIsOwed(t *testing.T) { // F7

@@ -109,9 +109,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
 			reported = true
-			if panicked := caught(func() { d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err}) }); panicked != nil {
-				err = errors.Join(panicked, err) // which still says whether the handler knows its end
-			}
+			err = d.reportFailed(t, err)
 		}
 		return err
 	}
@@ -131,7 +129,17 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		t.again, t.throttled = true, err
 	}
 	if ran && !reported && errors.As(err, new(*lock.DeadlineError)) { // the handler succeeded, and has to run once more
-		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+		err = d.reportFailed(t, err)
+	}
+	return err
+}
+
+// reportFailed reports why a record failed, and returns it. A panic of the
+// observer is added, because the error still says whether the record fails for
+// good, and whether the handler knows its end.
+func (d *delivery[R]) reportFailed(t *task[R], err error) error {
+	if panicked := caught(func() { d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err}) }); panicked != nil {
+		return errors.Join(panicked, err)
 	}
 	return err
 }
