@@ -76,15 +76,15 @@ func (d *delivery[R]) warnOfPermanent(ctx context.Context, errs []error) {
 }
 
 // tellInTurn calls the function given to OnFailed with a record that failed
-// with Permanent and has others behind it, and returns what it left of the
-// error.
-func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
-	if d.onFailed == nil || t.behind == nil || !isPermanent(err) {
-		return err
+// with Permanent and has others behind it, and replaces the error by what it
+// left, also if it ends its goroutine.
+func (d *delivery[R]) tellInTurn(t *task[R], err *error) {
+	if d.onFailed == nil || t.behind == nil || !isPermanent(*err) {
+		return
 	}
-	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: err}
+	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: *err}
+	defer func() { *err = f.Err }()
 	d.tell([]*Failed[R]{f}, []*task[R]{t})
-	return f.Err
 }
 
 // tell calls the function given to OnFailed with the records of tasks, which

@@ -76,8 +76,17 @@ func TestOnFailedInTurn(t *testing.T) {
 				if len(f) == 1 {
 					runtime.Goexit()
 				}
+				for _, m := range f {
+					if errors.As(m.Err, new(*middleware.PermanentError)) {
+						m.Err = nil
+					}
+				}
 			},
-			told: "x1|y1|x1 x2 y1 y2|", ran: "x1 y1", returned: []string{"x1", "x2", "y1", "y2"},
+			told: "x1|y1|x1 x2 y1 y2|", ran: "x1 y1", returned: []string{"x2", "y2"},
+		},
+		"ends its goroutine after it has moved": {
+			batch: []events.SQSMessage{group("x1", "permanent"), group("x2", "")},
+			on:    func(f failed) { f[0].Err = nil; runtime.Goexit() }, told: "x1|", ran: "x1 x2",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

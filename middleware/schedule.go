@@ -97,18 +97,21 @@ func (d *delivery[R]) groupOf(t *task[R]) string {
 // work handles records until none is left.
 func (d *delivery[R]) work() {
 	var current *task[R]
+	var err error
 	defer func() {
 		if current != nil { // runtime.Goexit ends this worker, but other records may need one
-			d.end(current, errGoexit)
+			d.end(current, err)
 			d.workers.Go(d.work)
 		}
 	}()
 	for current = d.take(); current != nil; current = d.take() {
-		if err := d.handle(current); current.again {
+		err = errGoexit // unless handle returns
+		if err = d.handle(current); current.again {
 			d.requeue(current)
-		} else {
-			d.end(current, d.tellInTurn(current, err))
+			continue
 		}
+		d.tellInTurn(current, &err)
+		d.end(current, err)
 	}
 }
 
