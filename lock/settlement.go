@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -135,8 +136,9 @@ type settlement struct {
 
 	row           driver.Row // that the store answered with
 	began, ended  time.Time
-	completes     bool // the event becomes completed
-	forgotten     int  // how many other events are forgotten
+	completes     bool      // the event becomes completed
+	remembered    time.Time // the row then has the event until that time
+	forgotten     int       // how many other events are forgotten
 	resultDropped bool
 }
 
@@ -169,7 +171,8 @@ func (l *Lock) completion(c Completion) *settlement {
 	if s.completes {
 		now := clock.Wall(l.clock)
 		remember := min(cmp.Or(max(c.Remember, 0), l.locker.remember(l.ctx)), longestRemember)
-		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(remember), result: c.Result, now: now}
+		s.remembered = now.Add(remember).Truncate(time.Millisecond)
+		event := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: s.remembered, result: c.Result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, event, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	l.coolDown(&s.request)
@@ -281,10 +284,12 @@ func (l *Lock) endWork() {
 }
 
 // wasApplied reports whether a refusal means that an earlier attempt without an
-// answer was applied: then the row remembers the event. If the store cannot
-// tell the row, it is assumed to; but not if there is no row, because the store
-// has lost it. About a transaction nothing is assumed, because other writes
-// depend on it.
+// answer was applied: then the row remembers the event until the very time that
+// this lock has chosen, and not another run. An order does not tell who
+// completed it; the fence does, while nobody has taken the name over. If the
+// store cannot tell the row, the attempt is assumed to be applied; but not if
+// there is no row, because the store has lost it. About a transaction nothing
+// is assumed, because other writes depend on it.
 func (l *Lock) wasApplied(s *settlement) bool {
 	switch {
 	case s.row.Untold && s.goesOn != nil: // the row may have refused it for that reason
@@ -292,9 +297,11 @@ func (l *Lock) wasApplied(s *settlement) bool {
 	case !s.completes || s.row.Untold:
 		return s.transaction == nil
 	case l.claim.Event != "":
-		return s.row.Memory.Has(l.claim.Event, clock.Wall(l.clock))
+		return slices.ContainsFunc(s.row.Memory.Completed, func(c driver.CompletedEvent) bool {
+			return c.Event == l.claim.Event && c.Until.Equal(s.remembered)
+		})
 	case s.transaction != nil:
-		return s.row.Memory.HighestOrder == l.claim.Order
+		return s.row.Memory.HighestOrder == l.claim.Order && s.row.Fence == l.row.Fence
 	}
 	return s.row.Memory.HighestOrder >= l.claim.Order
 }

@@ -166,6 +166,46 @@ func TestTransactionWithoutEvent(t *testing.T) {
 	})
 }
 
+// TestCompletedByAnother shows that a completion whose first attempt had no
+// answer is lost if the row has the event from another run: then other writes
+// of a transaction were not made.
+func TestCompletedByAnother(t *testing.T) { // F6, F21
+	both := lock.Key{Name: "resource", Event: "e1", Order: "5"}
+	transaction := func(t *testing.T, f *fixture, lk *lock.Lock) error {
+		return transact(t, f, lk, fails(errors.New("lost")), f.faulty.Settle)
+	}
+	alone := func(_ *testing.T, f *fixture, lk *lock.Lock) error {
+		f.faulty.Plan(fault.Release, fault.DropBefore)
+		return lk.Complete()
+	}
+	for name, c := range map[string]struct {
+		key lock.Key
+		end func(*testing.T, *fixture, *lock.Lock) error
+	}{
+		"a transaction, with an event": {event("e1"), transaction},
+		"a transaction, with an order": {lock.Key{Name: "resource", Order: "5"}, transaction},
+		"a transaction, with both":     {both, transaction},
+		"alone, with an event":         {event("e1"), alone},
+		"alone, with both":             {both, alone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				late := f.mustAcquire(l, c.key)
+				time.Sleep(time.Hour)
+				expect.Must(t, l.Do(t.Context(), c.key, nothing))
+				time.Sleep(time.Second)
+				f.outcomes()
+				if err := c.end(t, f, late); !errors.Is(err, lock.ErrLost) {
+					t.Errorf("got %v, want ErrLost", err)
+				}
+				f.wantOutcomes(lock.OutcomeLost)
+			})
+		})
+	}
+}
+
 // TestTransactionInsideAnEvent shows that a transaction is refused if the lock
 // that it completes has no Event and one around it has: that one is completed
 // later, so an event that is interrupted before would apply the writes again.

@@ -5,8 +5,8 @@ package oracle
 
 import (
 	"errors"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -94,18 +94,22 @@ func (l *Log) Settlement(s *driver.Settlement, row driver.Row, ok bool, err erro
 	case err != nil:
 		k.unsure = k.unsure || !errors.As(err, &e) || !e.Unapplied
 		k.end = either(completes, "complete_failed", "store_failed")
-	case ok || k.unsure && (!completes || k.completedIn(&row)):
+	case ok || k.unsure && (!completes || k.completedIn(&row, s.Memory)):
 		k.end = either(completes, "completed", "released")
 	default:
 		k.end = "lost"
 	}
 }
 
-// completedIn reports whether a row says that the event of the lock was
-// completed.
-func (k *lock) completedIn(row *driver.Row) bool {
+// completedIn reports whether a row says that the lock has completed its event,
+// as the memory that it sent has it.
+func (k *lock) completedIn(row *driver.Row, sent *driver.Memory) bool {
 	if k.event != "" {
-		return row.Memory.Has(k.event, time.Time{})
+		return slices.ContainsFunc(sent.Completed, func(own driver.CompletedEvent) bool {
+			return own.Event == k.event && slices.ContainsFunc(row.Memory.Completed, func(c driver.CompletedEvent) bool {
+				return c.Event == own.Event && c.Until.Equal(own.Until)
+			})
+		})
 	}
 	return row.Memory.HighestOrder >= k.order
 }
