@@ -56,9 +56,8 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 		one.question = asked
 	}
 	c, err := decide(invocation.Begun(l.Context()), i)
-	other := i
 	switch {
-	case errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted) || errors.As(err, &other) && other != i: // of another lock, and not to be taken for an answer about this one
+	case isAnswer(err, i):
 		return nil, fmt.Errorf("lambdalock: key %s: OnInterrupted failed: %v", i.Key.Digest(), err)
 	case err != nil:
 		return nil, err
@@ -79,6 +78,15 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 		one.question = answered
 	}
 	return l, nil
+}
+
+// isAnswer reports whether err is what another lock, which OnInterrupted has
+// used, answered about an event of its own. Taken for an answer about the event
+// of i, it could make a client send that under a new key, to be done twice.
+func isAnswer(err error, i *InterruptedError) bool {
+	other := i
+	return errors.Is(err, ErrHeld) || errors.Is(err, ErrCompleted) || errors.As(err, &other) && other != i ||
+		errors.As(err, new(*PayloadMismatchError)) || errors.As(err, new(*NoKeyError))
 }
 
 // each returns the locks that l stands for.

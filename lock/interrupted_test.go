@@ -221,7 +221,9 @@ func TestOnInterrupted(t *testing.T) { // F19
 		return &lock.Completion{Result: []byte("result")}, nil
 	}
 	isInterrupted := func(err error) bool { return errors.As(err, new(*lock.InterruptedError)) }
-	isOther := func(err error) bool { return err != nil && !isCompleted(err) && !isHeld(err) && !isInterrupted(err) }
+	isOther := func(err error) bool {
+		return err != nil && !isCompleted(err) && !isHeld(err) && !isInterrupted(err) && !errors.As(err, new(*lock.PayloadMismatchError)) && !errors.As(err, new(*lock.NoKeyError))
+	}
 	result := func(want string) func(error) bool {
 		return func(err error) bool {
 			var e *lock.CompletedError
@@ -248,6 +250,12 @@ func TestOnInterrupted(t *testing.T) { // F19
 		"that of another lock, which was interrupted": {func(_ context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
 			other := *i
 			return nil, &other
+		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"that of another lock, which has another payload": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+			return nil, &lock.PayloadMismatchError{Key: keyA}
+		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
+		"that of another lock, without a key": {func(context.Context, *lock.InterruptedError) (*lock.Completion, error) {
+			return nil, &lock.NoKeyError{Field: "order", Reason: "is empty", Client: true}
 		}, isOther, isOther, 2, []lock.Outcome{"taken_over", "interrupted", "released", "acquired", "interrupted", "released"}},
 		"a reason": {func(_ context.Context, i *lock.InterruptedError) (*lock.Completion, error) {
 			return nil, errors.Join(boom, i)

@@ -83,9 +83,10 @@ type Options struct {
 	// lease was lost, the context of the work had ended when it failed, or no
 	// request to end the lock was applied. It is called under the lock, with the
 	// context of the work. If it returns a Completion, the event is completed with
-	// that and the work does not run; if an error, that is what Acquire returns,
-	// and the event stays interrupted; otherwise the work runs. [SkipInterrupted]
-	// and [FailInterrupted] are such functions.
+	// that and the work does not run; if an error, that is what Acquire returns (if
+	// it is the answer of another lock, only its text), and the event stays
+	// interrupted; otherwise the work runs. [SkipInterrupted] and [FailInterrupted]
+	// are such functions.
 	//
 	// Any other error of the work, or panic, is a known end, unless the error wraps
 	// [ErrUnknown]. So is work that never began, if the store could be told. A name
