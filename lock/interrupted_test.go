@@ -147,7 +147,12 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 			f.die(o, event("e1"))
 			f.die(o, event("e2"))
 			o.OnInterrupted = notDone
-			_ = f.mustAcquire(f.locker(o), event("e2")).Release()
+			_ = f.mustAcquire(f.locker(o), event("e2")).Fail(boom)
+		}, true},
+		"it dies, and the next one does not begin": {func(f *fixture, o lock.Options) {
+			f.die(o, event("e1"))
+			o.OnInterrupted = notDone
+			_ = f.mustAcquire(f.locker(o), event("e1")).Release()
 		}, true},
 		"it dies, and one fails that was asked and is not answered": {func(f *fixture, o lock.Options) {
 			f.die(o, event("e1"))
@@ -171,8 +176,13 @@ func TestInterrupted(t *testing.T) { // F3, F15, F19
 		"it dies, nobody asked to keep that, and one fails that was asked": {func(f *fixture, o lock.Options) {
 			f.die(lock.Options{}, event("e1"))
 			o.OnInterrupted = notDone
-			_ = f.mustAcquire(f.locker(o), event("e1")).Release()
+			_ = f.mustAcquire(f.locker(o), event("e1")).Fail(boom)
 		}, false},
+		"it dies, nobody asked to keep that, and the next one does not begin": {func(f *fixture, o lock.Options) {
+			f.die(lock.Options{}, event("e1"))
+			o.OnInterrupted = notDone
+			_ = f.mustAcquire(f.locker(o), event("e1")).Release()
+		}, true},
 		"another event dies": {func(f *fixture, o lock.Options) { f.die(o, event("e2")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -371,7 +381,7 @@ func TestInterruptedTogether(t *testing.T) { // F19
 		}
 		q.answer = notDone
 		lk := expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
-		expect.OK(t, lk.Release())
+		expect.OK(t, lk.Fail(errors.New("boom")))
 		lk = expect.Value(f.locker(o).AcquireAll(t.Context(), a, b))(t)
 		if len(q.asked) != 2 {
 			t.Errorf("asked %d times, want once more after it was refused", len(q.asked))

@@ -183,6 +183,7 @@ type progress int
 
 const (
 	unbegun progress = iota
+	unsaid           // whether it has begun
 	failed
 	unknown // it may have succeeded
 )
@@ -200,7 +201,7 @@ func (h *hold) memoryAfter(work progress) *driver.Memory {
 		}, now)
 	case work == failed && h.question == answered && m.FindInterrupted(h.claim.Event, now) != nil:
 		m.Interrupted = slices.DeleteFunc(slices.Clone(m.Interrupted), func(e driver.InterruptedEvent) bool { return e.Event == h.claim.Event })
-	case work == unbegun && h.claim.InterruptedFor > 0 && h.isOnlyTold():
+	case work <= unsaid && h.claim.InterruptedFor > 0 && h.isOnlyTold():
 		e := h.row.Previous
 		e.Until = now.Add(h.claim.InterruptedFor).Truncate(time.Millisecond)
 		m.Interrupt(e, now)

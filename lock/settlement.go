@@ -46,15 +46,18 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // Release releases the name without completing the event, so that a later
 // delivery runs. It does so after the lock's context has ended, too. After an
 // error the name is free once its lease ends. After Complete it does nothing
-// and returns what Complete returned. For work that has begun and failed, call
-// [Lock.Fail].
-func (l *Lock) Release() error { return l.releaseAfter(failed) }
+// and returns what Complete returned.
+//
+// It is for work that has not begun: an event that was interrupted stays so.
+// For work that has begun and failed, call [Lock.Fail]. It cannot tell these
+// apart, so [Options.HoldAtLeast] counts.
+func (l *Lock) Release() error { return l.releaseAfter(unsaid) }
 
 // Fail is [Lock.Release] for work that has failed with err, or has panicked if
-// err is nil. With [Options.OnInterrupted] the event counts as interrupted if
-// err wraps [ErrUnknown], or if the context of the work has ended or its lease
-// is lost: the work may have been cut short, at its deadline for example, and
-// cannot tell whether it has had its effect.
+// err is nil. With [Options.OnInterrupted] the event then counts as interrupted
+// only if err wraps [ErrUnknown], or if the context of the work has ended or
+// its lease is lost: the work may have been cut short, at its deadline for
+// example, and cannot tell whether it has had its effect.
 func (l *Lock) Fail(err error) error {
 	if errors.Is(err, invocation.ErrUnbegun) {
 		return l.releaseAfter(unbegun)
@@ -77,9 +80,9 @@ func (l *Lock) releaseAfter(work progress) error {
 	return err
 }
 
-// release releases the name, after a cooldown if the work has begun. It tries
-// until limit if that is not zero and comes first. The caller must call tell as
-// for complete.
+// release releases the name, after a cooldown unless the work is known not to
+// have begun. It tries until limit if that is not zero and comes first. The
+// caller must call tell as for complete.
 func (l *Lock) release(limit time.Time, work progress) (tell func(), err error) {
 	if !l.beginEnd(released) {
 		return func() {}, l.end.outcome

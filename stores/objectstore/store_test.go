@@ -560,7 +560,10 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 // had ended.
 func TestRefusedReleaseOfInterrupted(t *testing.T) { // F5, F21
 	t.Parallel()
-	for name, end := range map[string]func(*lock.Lock) error{"failed": (*lock.Lock).Release, "unknown": func(l *lock.Lock) error { return l.Fail(lock.ErrUnknown) }} {
+	for name, end := range map[string]func(*lock.Lock) error{
+		"failed":  func(l *lock.Lock) error { return l.Fail(errors.New("boom")) },
+		"unknown": func(l *lock.Lock) error { return l.Fail(lock.ErrUnknown) },
+	} {
 		for _, applied := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, applied %v", name, applied), func(t *testing.T) {
 				t.Parallel()
