@@ -215,11 +215,13 @@ func (a *acquisition) askUntil() time.Time {
 
 // abandon makes sure that no copy of the claim, of any round, is granted from
 // now on. If it fails and a copy is granted, that copy's lease ends by itself.
+// It must not shorten the life of a row that it does not know, which may be in
+// a cooldown and has to remember an order for as long again after that.
 func (a *acquisition) abandon() {
 	r := retries{locker: a.locker, clock: a.clock, until: a.clock.Now().Add(a.timing.budget / 4)}
 	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
 		_, ok, err := a.locker.store.Settle(ctx, &driver.Settlement{
-			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: a.claim.DeleteAfter, Abandon: true, Stamp: a.claim.Stamp,
+			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: keepHeld(a.claim.DeleteAfter), Abandon: true, Stamp: a.claim.Stamp,
 		})
 		return ok, err
 	})

@@ -245,3 +245,24 @@ func TestRowOutlivesItsCooldown(t *testing.T) { // F23, F47
 		}
 	})
 }
+
+// TestRowOutlivesItsCooldownAndAnOrder: a claim that is given up in a cooldown
+// does not make the row forget the order that was completed before it.
+func TestRowOutlivesItsCooldownAndAnOrder(t *testing.T) { // F23, F47
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		const day = 24 * time.Hour
+		l := f.locker(lock.Options{HoldAtLeast: 366 * day, Remember: 366 * day})
+		expect.Must(t, l.Do(t.Context(), lock.Key{Name: "resource", Order: "2"}, nothing))
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
+		if _, err := l.Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		f.faulty.Always(fault.Acquire, fault.None)
+		time.Sleep(731 * day) // the store deletes rows as soon as it may
+		if err := l.Do(t.Context(), lock.Key{Name: "resource", Order: "1"}, nothing); !isCompleted(err) {
+			t.Errorf("a stale event a year after the cooldown: %v", err)
+		}
+	})
+}

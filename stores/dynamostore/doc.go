@@ -100,7 +100,9 @@
 // remembered (366 days): only the owner knows what the row remembers and for
 // how long, and its release sets the exact time (F47). A claim has not read the
 // row, and DynamoDB's expressions have no maximum function. So if a holder dies
-// and the name is not claimed again, its row stays for a year.
+// and the name is not claimed again, its row stays for a year. That of a claim
+// which was given up stays for two, because the row may be in a cooldown of a
+// year and have to remember for another one after that.
 //
 // # Transactions
 //
