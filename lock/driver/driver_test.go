@@ -262,7 +262,7 @@ func TestInterrupted(t *testing.T) { // F19
 			t.Parallel()
 			before := slices.Clone(c.row.Memory.Interrupted)
 			row := c.row
-			row.Take(&driver.Claim{Token: "t", Event: "e2", Now: noon, Stamp: noon.Add(time.Hour), Until: noon.Add(1), InterruptedFor: time.Hour}, noon)
+			row.Take(&driver.Claim{Token: "t", Event: "e2", Now: noon, Stamp: noon.Add(time.Hour), Until: noon.Add(1), InterruptedFor: time.Hour}, noon.Add(time.Hour))
 			if !reflect.DeepEqual(row.Memory.Interrupted, c.want) || row.InterruptedFor != time.Hour {
 				t.Errorf("got %+v\nwant %+v", row.Memory.Interrupted, c.want)
 			}
