@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -66,5 +67,31 @@ func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
 				})
 			}
 		}
+	}
+}
+
+// TestClockIsSetBackDuringAClaim shows that work ends before its lease does,
+// also if the holder's wall clock was set back after it had dated the claim.
+func TestClockIsSetBackDuringAClaim(t *testing.T) { // F14, F58
+	for name, mode := range map[string]lock.LeaseMode{"fixed": lock.FixedLease(9 * time.Second), "heartbeat": lock.Heartbeat(9 * time.Second)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.faulty.Always(fault.Renew, fault.DropBefore)
+				holder := skewed(f.locker(lock.Options{Lease: mode}), 0)
+				store := f.faulty.Store
+				f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+					holder.clock.Step(-time.Hour)
+					return store.Acquire(ctx, c)
+				}}
+				began := time.Now()
+				lk := expect.Value(holder.Acquire(t.Context(), resource))(t)
+				<-lk.Context().Done()
+				if worked := time.Since(began); worked != 7*time.Second {
+					t.Errorf("the work ended after %v, want 7s: its lease less Grace", worked)
+				}
+				_ = lk.Release()
+			})
+		})
 	}
 }

@@ -367,7 +367,7 @@ func TestNewerRowIsAnAnswer(t *testing.T) {
 func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
 	silent, unsent := &driver.Error{}, &driver.Error{Unapplied: true}
 	refused, repeated := &driver.Error{Answered: true, Unapplied: true}, &driver.Error{Answered: true}
-	unsentForGood := &driver.Error{Lasting: true, Unapplied: true}
+	unsentForGood, conflict := &driver.Error{Lasting: true, Unapplied: true}, &driver.Error{Conflict: true, Answered: true, Unapplied: true}
 	for name, c := range map[string]struct {
 		errs     []*driver.Error // of the attempts; the last one for all further ones
 		requests int             // 0: many
@@ -378,6 +378,7 @@ func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
 		"throttled, after unseen attempts":  {[]*driver.Error{repeated}, 2, true, lock.StoreError{Temporary: true, Answered: true}},
 		"throttled, after silence":          {[]*driver.Error{silent, refused}, 3, true, lock.StoreError{Temporary: true, Answered: true}},
 		"silent":                            {[]*driver.Error{silent}, 0, true, lock.StoreError{Temporary: true}},
+		"conflicts":                         {[]*driver.Error{conflict}, 0, false, lock.StoreError{Temporary: true, Answered: true, Unapplied: true}},
 		"never sent":                        {[]*driver.Error{unsent}, 0, false, lock.StoreError{Temporary: true, Unapplied: true}},
 		"permanently not sent, after all":   {[]*driver.Error{refused, unsentForGood}, 2, false, lock.StoreError{Unapplied: true}},
 		"permanently not sent, and silence": {[]*driver.Error{silent, unsentForGood}, 2, true, lock.StoreError{}},

@@ -496,13 +496,16 @@ func TestOnInterruptedNeedsAnEvent(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), resource); !errors.As(err, &noKey) || noKey.Field != "Event" {
 		t.Errorf("a key without an Event: %v", err)
 	}
+	if _, err := l.Acquire(t.Context(), lock.Key{Name: "resource", Order: "1"}); !errors.As(err, &noKey) || noKey.Field != "Event" {
+		t.Errorf("a key that has only an Order: %v", err)
+	}
 	if _, err := l.AcquireAll(t.Context(), resource, keyA); !errors.As(err, &noKey) || noKey.Field != "Event" {
 		t.Errorf("keys without an Event: %v", err)
 	}
 	if n := f.faulty.Requests(fault.Acquire); n != 0 {
 		t.Errorf("%d requests", n)
 	}
-	f.wantOutcomes(lock.OutcomeRefused, lock.OutcomeRefused)
+	f.wantOutcomes(lock.OutcomeRefused, lock.OutcomeRefused, lock.OutcomeRefused)
 	if lk, err := l.AcquireAll(t.Context(), event("e1"), keyA); err != nil {
 		t.Errorf("keys of which one has an Event: %v", err)
 	} else {

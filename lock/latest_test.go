@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -508,6 +510,33 @@ func TestLatestRefuses(t *testing.T) {
 				t.Errorf("got %v, observed %v", err, refused)
 			}
 		})
+	}
+}
+
+// TestFailedRecordIsOwed shows that a record whose run fails or panics says
+// whether others rely on it, because its message must then come again.
+func TestFailedRecordIsOwed(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]func() error{"an error": func() error { return errWork }, "a panic": func() error { panic(errWork) }} {
+		for _, relied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, others rely on it: %v", name, relied), func(t *testing.T) {
+				t.Parallel()
+				l := newFixture(t).locker(aMinute)
+				record := &invocation.RecordClaim{Pace: &invocation.Pace{Chance: rand.NewPCG(0, 0)}}
+				func() {
+					defer func() { _ = recover() }()
+					_ = l.Latest(invocation.WithRecordClaim(t.Context(), record), event("e1"), func(context.Context) error {
+						if relied {
+							mustCoalesce(t, l, "e2")
+						}
+						return fails()
+					})
+				}()
+				if record.Owed != relied {
+					t.Errorf("it is owed: %v", record.Owed)
+				}
+			})
+		}
 	}
 }
 

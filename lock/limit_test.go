@@ -557,6 +557,24 @@ func TestAnswerEndsTheStreak(t *testing.T) { // F2
 	})
 }
 
+// TestAnswerEndsTheThrottling shows that a search goes on to the last slot if
+// the store throttles some requests, but answers those between them.
+func TestAnswerEndsTheThrottling(t *testing.T) { // F8, F55
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		store, answers := f.faulty.Store, 0
+		f.faulty.Store = fault.Hooks{Store: store, OnAcquire: func(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+			if answers++; answers == 1 {
+				return driver.Row{Token: "somebody", Stamp: c.Stamp, Until: c.Until, Fence: 1}, false, nil
+			}
+			return store.Acquire(ctx, c)
+		}}
+		f.faulty.Plan(fault.Acquire, fault.Throttle, fault.None, fault.Throttle)
+		lk := f.mustAcquire(f.limited(4, lock.Options{}), resource)
+		expect.OK(t, lk.Release())
+	})
+}
+
 // TestLimitWait shows how soon a waiter finds a slot that was released early,
 // or whose holder died, and with how many requests.
 func TestLimitWait(t *testing.T) { // F19, F38

@@ -92,6 +92,34 @@ func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
 	}
 }
 
+// TestNestedWorkWithinItsContext shows that work under a heartbeat which ends
+// with its context is not reported as work that has outlived it, however much
+// earlier its deadline is than that of the lock around it.
+func TestNestedWorkWithinItsContext(t *testing.T) { // F16
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		outer := expect.Value(f.locker(lock.Options{Lease: lock.UntilDeadline(), Reserve: 15 * time.Second}).Acquire(ctx, keyA))(t)
+		inner := expect.Value(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}).Acquire(outer.Context(), keyB))(t)
+		<-inner.Context().Done() // after 44 s
+		expect.OK(t, inner.Release())
+		expect.OK(t, outer.Release())
+		renewed := 0
+		for _, o := range f.observations() {
+			if o.Outcome == lock.OutcomeRenewed {
+				renewed++
+			}
+			if o.Failed() {
+				t.Errorf("observed %s: %v", o.Outcome, o.Err)
+			}
+		}
+		if renewed != 4 {
+			t.Errorf("%d renewals, want 4", renewed)
+		}
+	})
+}
+
 // TestLostErrorNamesTheOuterLock shows whose fixed lease it was that ended the
 // work, also if the clock was set between the two locks.
 func TestLostErrorNamesTheOuterLock(t *testing.T) { // F14, F20

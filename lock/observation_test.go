@@ -22,6 +22,12 @@ func TestEveryRequestIsObserved(t *testing.T) {
 	held := func(f *fixture) *lock.Lock {
 		return f.mustAcquire(f.locker(lock.Options{}), event("e1"))
 	}
+	declined := func(t *testing.T, f *fixture, lk *lock.Lock) {
+		_ = transact(t, f, lk, func(ctx context.Context, _ *driver.Settlement) (driver.Row, bool, error) {
+			_, _, _ = f.faulty.Settle(ctx, &driver.Settlement{Name: "/other", Token: "other"})
+			return driver.Row{}, false, &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
+		})
+	}
 	for name, run := range map[string]func(t *testing.T, f *fixture){
 		"completed": func(_ *testing.T, f *fixture) { _ = held(f).Complete() },
 		"waited in vain, and abandoned": func(t *testing.T, f *fixture) {
@@ -78,12 +84,14 @@ func TestEveryRequestIsObserved(t *testing.T) {
 		},
 		"a transaction that is declined": func(t *testing.T, f *fixture) {
 			lk := held(f)
-			declined := &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
-			sent := func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-				_, _, _ = f.faulty.Settle(ctx, &driver.Settlement{Name: "/other", Token: "other"})
-				return driver.Row{}, false, declined
-			}
-			_ = transact(t, f, lk, sent)
+			declined(t, f, lk)
+			_ = lk.Release()
+		},
+		"a transaction that is declined, and a renewal that is interrupted": func(t *testing.T, f *fixture) {
+			lk := held(f)
+			declined(t, f, lk)
+			f.faulty.Always(fault.Renew, fault.Throttle)
+			time.Sleep(11 * time.Second)
 			_ = lk.Release()
 		},
 	} {

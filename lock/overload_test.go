@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -237,6 +238,27 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 		expect.Must(t, lk.Complete())
 		f.faulty.Plan(fault.Acquire, fault.Throttle)
 		_ = f.mustAcquire(l, event("e2")).Release()
+	})
+}
+
+// TestThrottledSettlementSlowsItsBatch shows that every time a store throttles
+// a settlement, the batch claims more slowly.
+func TestThrottledSettlementSlowsItsBatch(t *testing.T) { // F55, F63
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		pace := &invocation.Pace{Chance: rand.NewPCG(0, 0)}
+		ctx := invocation.WithRecordClaim(t.Context(), &invocation.RecordClaim{Pace: pace})
+		lk := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(ctx, event("e1")))(t)
+		f.faulty.Plan(fault.Release, fault.Throttle, fault.Throttle, fault.Throttle)
+		expect.Must(t, lk.Complete())
+		time.Sleep(time.Minute)
+		if wait := pace.Next(time.Now()); wait != 0 {
+			t.Errorf("after a minute a claim waits %v", wait)
+		}
+		// The gap has doubled twice, and has shrunk to 640 ms with the last attempt.
+		if wait := pace.Next(time.Now()); wait < 320*time.Millisecond || wait > 960*time.Millisecond {
+			t.Errorf("the claim after it waits %v, want 320ms to 960ms", wait)
+		}
 	})
 }
 

@@ -380,15 +380,21 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 	}
 }
 
-// TestLostWhileAcquiring shows that a set whose first lease is lost while it
-// waits for the second is lost, and does not go on to wait.
+// TestLostWhileAcquiring shows that a set of which a lease is lost while it
+// waits for the last name is lost, and does not go on to wait.
 func TestLostWhileAcquiring(t *testing.T) { // F21
-	for name, lose := range map[string]func(*fixture){
-		"not renewed": func(f *fixture) { f.faulty.Always(fault.Renew, fault.Deny) },
-		"taken over": func(f *fixture) {
-			s := &driver.Settlement{Name: "/a", Token: readRow(f.t, f.faulty.Store, "/a").Token}
-			_, _, _ = f.faulty.Store.Settle(context.Background(), s)
-		},
+	notRenewed := func(f *fixture) { f.faulty.Always(fault.Renew, fault.Deny) }
+	takenOver := func(f *fixture) {
+		s := &driver.Settlement{Name: "/a", Token: readRow(f.t, f.faulty.Store, "/a").Token}
+		_, _, _ = f.faulty.Store.Settle(context.Background(), s)
+	}
+	for name, c := range map[string]struct {
+		names []string
+		lose  func(*fixture)
+	}{
+		"not renewed":               {[]string{"a", "b"}, notRenewed},
+		"taken over":                {[]string{"a", "b"}, takenOver},
+		"taken over, after another": {[]string{"0", "a", "b"}, takenOver},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -396,9 +402,9 @@ func TestLostWhileAcquiring(t *testing.T) { // F21
 				f.mustAcquire(f.locker(stays), lock.Key{Name: "b"})
 				f.outcomes()
 				l := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute})
-				time.AfterFunc(time.Second, func() { lose(f) })
+				time.AfterFunc(time.Second, func() { c.lose(f) })
 				began := time.Now()
-				_, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...)
+				_, err := l.AcquireAll(t.Context(), keys("e", c.names...)...)
 				var lost *lock.LostError
 				if !errors.As(err, &lost) || lost.Key.Name != "a" || isHeld(err) {
 					t.Errorf("got %v, want the loss of a", err)
