@@ -11,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -188,16 +190,20 @@ func TestFrozenHolder(t *testing.T) { // F15
 func TestReleaseWaitsForHeartbeat(t *testing.T) { // F17
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
+		store, renewals := f.faulty.Store, 0
 		var underWay atomic.Bool
-		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnRenew: func(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
+		f.faulty.Store = fault.Hooks{Store: store, OnRenew: func(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+			if renewals++; renewals == 1 {
+				return store.Renew(ctx, r)
+			}
 			underWay.Store(true)
 			defer underWay.Store(false)
 			<-ctx.Done()
-			time.Sleep(50 * time.Millisecond) // a client that is slow to cancel
+			time.Sleep(300 * time.Millisecond) // a client that is slower to cancel than an observer may be
 			return driver.Row{}, false, ctx.Err()
 		}}
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
-		time.Sleep(3*time.Second + time.Millisecond) // a renewal is under way
+		time.Sleep(6*time.Second + time.Millisecond) // the second renewal is under way
 		if !underWay.Load() {
 			t.Fatal("no renewal is under way, so this test shows nothing")
 		}
@@ -206,4 +212,59 @@ func TestReleaseWaitsForHeartbeat(t *testing.T) { // F17
 			t.Error("the lock has ended while a renewal was still under way")
 		}
 	})
+}
+
+// timers is a clock that knows its functions that are still to be called.
+type timers struct {
+	clock.Clock
+	mu      sync.Mutex
+	waiting map[*timer]bool
+}
+
+type timer struct {
+	clock.Timer
+	of *timers
+}
+
+func (c *timers) AfterFunc(d time.Duration, f func()) clock.Timer {
+	t := &timer{of: c}
+	c.set(t, true)
+	t.Timer = c.Clock.AfterFunc(d, func() { c.set(t, false); f() })
+	return t
+}
+
+func (c *timers) set(t *timer, waits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[t] = true; !waits {
+		delete(c.waiting, t)
+	}
+}
+
+func (t *timer) Stop() bool                 { t.of.set(t, false); return t.Timer.Stop() }
+func (t *timer) Reset(d time.Duration) bool { t.of.set(t, true); return t.Timer.Reset(d) }
+
+// TestNoTimerIsLeft shows that a lock which has ended is free for the garbage
+// collector: no timer keeps it until its lease or its deadline would have
+// ended.
+func TestNoTimerIsLeft(t *testing.T) { // F17
+	for name, mode := range map[string]lock.LeaseMode{"until the deadline": lock.UntilDeadline(), "heartbeat": lock.Heartbeat(9 * time.Second)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				c := &timers{Clock: simclock.New(0, 0), waiting: map[*timer]bool{}}
+				ctx, cancel := context.WithTimeout(clock.With(t.Context(), c), time.Minute)
+				defer cancel()
+				lk := expect.Value(f.locker(lock.Options{Lease: mode}).Acquire(ctx, event("e1")))(t)
+				if len(c.waiting) == 0 {
+					t.Error("no timer waits during the work, so this test shows nothing")
+				}
+				time.Sleep(5 * time.Second)
+				expect.OK(t, lk.Complete())
+				if n := len(c.waiting); n != 0 {
+					t.Errorf("%d timers wait after the end", n)
+				}
+			})
+		})
+	}
 }

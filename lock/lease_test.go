@@ -51,6 +51,11 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 				if err != nil {
 					t.Error(err)
 				}
+				for _, o := range f.observations() {
+					if o.Failed() {
+						t.Errorf("observed %s: %v", o.Outcome, o.Err)
+					}
+				}
 				if got, want := f.faulty.Requests(fault.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
 					t.Errorf("%d renewals, want %d", got, want)
 				}
@@ -123,8 +128,10 @@ func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
 				if taken {
 					other = f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e2"))
 				}
+				f.outcomes()
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
+				f.wantOutcomes(lock.OutcomeLost)
 				if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 					t.Errorf("cause %v, want lost at the first renewal", cause)
 				}

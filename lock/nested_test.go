@@ -88,6 +88,9 @@ func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
 			if lasts := time.Until(inner.Lease().Until); lasts != c.inner+lock.DefaultGrace {
 				t.Errorf("the lease lasts %v, want %v", lasts, c.inner+lock.DefaultGrace)
 			}
+			if end, _ := inner.Context().Deadline(); time.Until(end) != c.inner-time.Second {
+				t.Errorf("the work has %v, want %v", time.Until(end), c.inner-time.Second)
+			}
 		})
 	}
 }

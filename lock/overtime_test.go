@@ -237,7 +237,8 @@ func TestOvertimeIsReported(t *testing.T) { // F16
 					}
 					faulty := fault.NewScripted(memstore.New())
 					l := expect.Value(lock.New(faulty, &o))(t)
-					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					// A renewal is due between the end of the context and the deadline.
+					ctx, cancel := context.WithTimeout(t.Context(), 20200*time.Millisecond)
 					defer cancel()
 					lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 					want := 0
