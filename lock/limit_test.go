@@ -235,28 +235,30 @@ func TestNestedLimited(t *testing.T) { // F33
 		"ordinary inside limited, another store": {2, 1, "", resource, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			inner := f.limited(c.inner, lock.Options{Namespace: c.namespace})
-			if c.elsewhere {
-				inner.Locker = expect.Value(lock.New(memstore.New(), &lock.Options{Logger: discard}))(t)
-			}
-			between := f.locker(lock.Options{})
-			var err error
-			requests := 0
-			outer := f.limited(c.outer, lock.Options{}).Do(t.Context(), resource, func(ctx context.Context) error {
-				return between.Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
-					before := f.faulty.Requests(fault.Acquire)
-					err = inner.Do(ctx, c.key, nothing)
-					requests = f.faulty.Requests(fault.Acquire) - before
-					return nil
+			for range 10 { // in ten random orders
+				f := newFixture(t)
+				inner := f.limited(c.inner, lock.Options{Namespace: c.namespace})
+				if c.elsewhere {
+					inner.Locker = expect.Value(lock.New(memstore.New(), &lock.Options{Logger: discard}))(t)
+				}
+				between := f.locker(lock.Options{})
+				var err error
+				requests := 0
+				outer := f.limited(c.outer, lock.Options{}).Do(t.Context(), resource, func(ctx context.Context) error {
+					return between.Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
+						before := f.faulty.Requests(fault.Acquire)
+						err = inner.Do(ctx, c.key, nothing)
+						requests = f.faulty.Requests(fault.Acquire) - before
+						return nil
+					})
 				})
-			})
-			var config *lock.ConfigError
-			if got := errors.As(err, &config) && strings.Contains(err.Error(), "nested wrappers"); got != c.want || outer != nil {
-				t.Errorf("got %v, inside %v", err, outer)
-			}
-			if c.want && requests > 2-c.inner { // the ordinary row may be the slot that is held
-				t.Errorf("%d requests", requests)
+				var config *lock.ConfigError
+				if got := errors.As(err, &config) && strings.Contains(err.Error(), "nested wrappers"); got != c.want || outer != nil {
+					t.Errorf("got %v, inside %v", err, outer)
+				}
+				if c.want && requests > 2-c.inner { // the ordinary row may be the slot that is held
+					t.Errorf("%d requests", requests)
+				}
 			}
 		})
 	}
