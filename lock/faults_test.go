@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,6 +252,24 @@ func TestErrorReportsTheCause(t *testing.T) { // F11
 			t.Errorf("got %v, want the broken connection", err)
 		}
 	})
+}
+
+// TestErrorsNameTheirCause shows that the answer of a service that locks the
+// resource itself is in the text and in the tree of the error, which has no nil
+// in it.
+func TestErrorsNameTheirCause(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("LeaseIdMismatch")
+	for _, err := range []error{&lock.HeldError{Key: resource, Err: cause}, &lock.LostError{Key: resource, Err: cause}} {
+		if !strings.HasSuffix(err.Error(), ": LeaseIdMismatch") || !errors.Is(err, cause) {
+			t.Errorf("%T: %v", err, err)
+		}
+	}
+	for _, err := range []interface{ Unwrap() []error }{&lock.HeldError{Key: resource}, &lock.LostError{Key: resource}} {
+		if all := err.Unwrap(); len(all) != 1 {
+			t.Errorf("%T unwraps to %v", err, all)
+		}
+	}
 }
 
 // TestErrorReportsStoreAnswer shows that the error is what the store answered,

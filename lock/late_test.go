@@ -152,6 +152,21 @@ func TestGivingUpStaysWithinBudget(t *testing.T) { // F2, F11
 	})
 }
 
+// TestGivingUpIsRepeated shows that a claim without an answer is given up in
+// spite of a connection that breaks.
+func TestGivingUpIsRepeated(t *testing.T) { // F2
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Plan(fault.Acquire, fault.HangThenApply, fault.Deny)
+		f.faulty.Plan(fault.Release, fault.DropBefore)
+		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Errorf("got %v, want a StoreError", err)
+		}
+		f.faulty.Apply()
+		f.wantFree("after the late request")
+	})
+}
+
 // slowRelease waits before it applies a release whose context has not ended by
 // then.
 type slowRelease struct {

@@ -490,6 +490,7 @@ func TestLatestRefuses(t *testing.T) {
 	}{
 		"needs a store":   {struct{ driver.Store }{memstore.New()}, event("e1"), nothing},
 		"every key needs": {memstore.New(), resource, nothing},
+		"Name is empty":   {memstore.New(), lock.Key{Event: "e1"}, nothing},
 		"from the events": {memstore.New(), lock.Key{Name: "resource", Order: "1"}, nothing},
 		"transaction": {memstore.New(), event("e1"), func(ctx context.Context) error {
 			held, _ := driver.FromContext(ctx)

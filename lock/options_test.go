@@ -75,6 +75,7 @@ func TestWrongKeys(t *testing.T) { // F26, F27
 	if n := f.faulty.Requests(fault.Acquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
+	expect.OK(t, f.locker(lock.Options{}).Do(t.Context(), lock.Key{Name: "n", Order: strings.Repeat("9", 256)}, nothing))
 }
 
 // TestNamesNeverCollide holds the names of all cases at the same time: two that

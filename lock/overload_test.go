@@ -241,6 +241,26 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 	})
 }
 
+// TestThrottledRecord shows that the claim of a record gives up immediately and
+// says why, because its batch tries again. A claim inside a record that has
+// begun does not give up, because the record must not begin again.
+func TestThrottledRecord(t *testing.T) { // F55, F63
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		record := &invocation.RecordClaim{Pace: &invocation.Pace{Chance: rand.NewPCG(0, 0)}}
+		ctx := invocation.WithRecordClaim(t.Context(), record)
+		f.faulty.Plan(fault.Acquire, fault.Throttle)
+		_, err := l.Acquire(ctx, event("e1"))
+		if n := f.faulty.Requests(fault.Acquire); !isStoreError(err) || n != 1 || !record.Throttled || record.Pace.Full(time.Now().Add(1)) == 0 {
+			t.Errorf("%v after %d requests, the store throttled it: %v", err, n, record.Throttled)
+		}
+		f.wantOutcomes(lock.OutcomeRequeued)
+		f.faulty.Plan(fault.Acquire, fault.Throttle, fault.Throttle, fault.Throttle)
+		expect.OK(t, l.Do(invocation.Begun(ctx), event("e1"), nothing))
+	})
+}
+
 // TestThrottledSettlementSlowsItsBatch shows that every time a store throttles
 // a settlement, the batch claims more slowly.
 func TestThrottledSettlementSlowsItsBatch(t *testing.T) { // F55, F63
