@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -539,6 +540,39 @@ func TestFailedRecordIsOwed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRecordNamesWhomItAsked shows that a record which is coalesced says which
+// event's holder was asked: that one's own record must not be acknowledged.
+func TestRecordNamesWhomItAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newFixture(t).locker(aMinute)
+		holder := hold(t, l, "e1")
+		record := &invocation.RecordClaim{Pace: &invocation.Pace{Chance: rand.NewPCG(0, 0)}}
+		expect.OK(t, l.Latest(invocation.WithRecordClaim(t.Context(), record), event("e2"), nothing))
+		if want := stored.Event("e1"); record.Coalescer != want {
+			t.Errorf("it has asked the holder of %q, want %q", record.Coalescer, want)
+		}
+		_ = holder.ends(errWork)
+	})
+}
+
+// TestLateClaimOfAServedRecord plays a record whose delivery died before its
+// claim arrived, and which is acknowledged because another record has run for
+// it: the claim must not own the name.
+func TestLateClaimOfAServedRecord(t *testing.T) { // F3
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.claimLate(skewed(f.locker(aMinute), lock.DefaultGrace-time.Millisecond))
+		record := &invocation.RecordClaim{Pace: &invocation.Pace{Chance: rand.NewPCG(0, 0)}, Serves: true}
+		expect.OK(t, f.locker(aMinute).Latest(invocation.WithRecordClaim(t.Context(), record), event("e1"), nothing))
+		f.faulty.Apply()
+		if row := f.row(); row.Token != "" {
+			t.Errorf("the late claim owns the name: %+v", row)
+		}
+	})
 }
 
 // TestFenceInLatest shows that the work has its lease, as under any lock.

@@ -148,6 +148,26 @@ func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
 	}
 }
 
+// TestHeartbeatHeedsTheStoresClock shows that a renewal which the store refuses
+// although the row is still the holder's ends the work: its lease is over by
+// the store's own clock.
+func TestHeartbeatHeedsTheStoresClock(t *testing.T) { // F14, F20
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = fault.Hooks{Store: f.faulty.Store, OnRenew: func(context.Context, *driver.Renewal) (driver.Row, bool, error) {
+			return f.row(), false, nil
+		}}
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+		f.outcomes()
+		time.Sleep(4 * time.Second)
+		f.wantOutcomes(lock.OutcomeLost)
+		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("cause %v, want lost at the first renewal", cause)
+		}
+		_ = lk.Release()
+	})
+}
+
 func TestLostAnswerOfRenewal(t *testing.T) { // F4
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

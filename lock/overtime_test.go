@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -212,10 +213,12 @@ func TestThawedAfterItsDeadline(t *testing.T) { // F15, F21
 
 // TestOvertimeIsReported: the first renewal is logged where an operator sees
 // it, and says what to do. Those that follow are not, nor are those during a
-// completion: then the work has returned.
+// completion: then the work has returned. Nor are those of the records of a
+// batch, which are named together.
 func TestOvertimeIsReported(t *testing.T) { // F16
 	t.Parallel()
-	for name, o := range map[string]lock.Options{"until the deadline": untilDeadline, "heartbeat": {Lease: lock.Heartbeat(4 * time.Second)}} {
+	beats := lock.Options{Lease: lock.Heartbeat(4 * time.Second)}
+	for name, o := range map[string]lock.Options{"until the deadline": untilDeadline, "heartbeat": beats, "a batch": beats} {
 		for i := range 4 {
 			works, observed := i&1 == 0, i&2 == 0
 			t.Run(fmt.Sprintf("%s, works on: %v, observed: %v", name, works, observed), func(t *testing.T) {
@@ -240,10 +243,15 @@ func TestOvertimeIsReported(t *testing.T) { // F16
 					// A renewal is due between the end of the context and the deadline.
 					ctx, cancel := context.WithTimeout(t.Context(), 20200*time.Millisecond)
 					defer cancel()
+					if name == "a batch" {
+						ctx = invocation.WithBatch(ctx, &invocation.Batch{})
+					}
 					lk := expect.Value(l.Acquire(ctx, event("e1")))(t)
 					want := 0
 					if works {
-						want = 1
+						if name != "a batch" {
+							want = 1
+						}
 						time.Sleep(time.Minute)
 					} else {
 						<-lk.Context().Done()
