@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
@@ -24,12 +25,17 @@ import (
 //
 // Package middleware compares Caller for a key that has an Event and no
 // Payload. PayloadFrom(key, Join(byAmount, Caller)) compares a payload of your
-// own as well. The error is a [*lock.NoKeyError] if a token has no sub.
+// own as well. The error is a [*lock.NoKeyError] if a token has no sub, or if
+// another gateway than E's sent the event.
 func Caller[E any](ctx context.Context, e E) (lock.Key, error) { return callerOf(ctx, e, anyCookie) }
 
 // callerOf is [Caller] with those cookies that count.
 func callerOf(ctx context.Context, event any, counts func(cookie string) bool) (lock.Key, error) {
-	r, err := requestOf(event)
+	of := requestOf
+	if eventkind.IsOnlyOfCaller(ctx) {
+		of = partsOf
+	}
+	r, err := of(event)
 	if err != nil {
 		return lock.Key{}, err
 	}

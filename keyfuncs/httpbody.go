@@ -15,23 +15,23 @@ import (
 // like the body in [SQSBody]. It adds neither path nor caller; see [Caller].
 //
 // The error is a [*lock.NoKeyError] if the body is not such JSON, or not base64
-// although the event says so. Client is set in it and in those of inner, unless
-// the gateway is at fault. Missing is set if there is no body, or nothing in it
-// that inner looks for; see [Optional].
+// although the event says so, or if another gateway than E's sent the event.
+// Client is set in it and in those of inner, unless the gateway is at fault.
+// Missing is set if there is no body, or nothing in it that inner looks for;
+// see [Optional].
 func HTTPBody[E, B any](inner Func[B]) Func[E] {
 	notNil("HTTPBody", inner)
 	mustHoldRequest[E]("HTTPBody")
 	return func(ctx context.Context, e E) (lock.Key, error) {
-		found, err := requestIn(e)
+		r, err := requestOf(e)
 		if err != nil {
 			return lock.Key{}, err
 		}
-		r := bodyOf(found)
-		text, err := r.decoded()
+		text, err := r.body.decoded()
 		if err != nil {
 			return lock.Key{}, err
 		}
-		client := r.api != ""
+		client := r.api.value != ""
 		if text == "" && !client {
 			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "is missing, and no gateway is named: " + keyparts.AnotherSource + "; a request that a test builds needs a body, or a gateway in its requestContext"}
 		}
@@ -49,12 +49,10 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 	}
 }
 
-// requestBody is the body of a request, and the API or target group that
-// received it.
+// requestBody is the body of a request.
 type requestBody struct {
 	text    string
 	encoded bool
-	api     string
 }
 
 // decoded returns the text of the body as the client sent it.
@@ -72,14 +70,14 @@ func (b requestBody) decoded() (string, error) {
 func bodyOf(found any) requestBody {
 	switch e := found.(type) {
 	case events.APIGatewayProxyRequest:
-		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
+		return requestBody{e.Body, e.IsBase64Encoded}
 	case events.APIGatewayV2HTTPRequest:
-		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
+		return requestBody{e.Body, e.IsBase64Encoded}
 	case events.APIGatewayWebsocketProxyRequest:
-		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
+		return requestBody{e.Body, e.IsBase64Encoded}
 	case events.ALBTargetGroupRequest:
-		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.ELB.TargetGroupArn}
+		return requestBody{e.Body, e.IsBase64Encoded}
 	}
 	e := found.(events.LambdaFunctionURLRequest) // there is no other type
-	return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
+	return requestBody{e.Body, e.IsBase64Encoded}
 }

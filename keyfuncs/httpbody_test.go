@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 		for _, arn := range []string{"arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/t/1", ""} {
 			t.Run(what+", target group "+arn, func(t *testing.T) {
 				t.Parallel()
-				e := events.ALBTargetGroupRequest{Body: c.body, IsBase64Encoded: c.base64}
+				e := events.ALBTargetGroupRequest{HTTPMethod: "POST", Path: "/", Body: c.body, IsBase64Encoded: c.base64}
 				e.RequestContext.ELB.TargetGroupArn = arn
 				_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](c.inner)(t.Context(), e)
 				if c.field == "" {
@@ -101,7 +102,6 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 	})
 }
 
-// TestHTTPBodyOfAnotherSource: every kind of request says where it came from.
 // TestHTTPClientReadsNothingOfTheCode shows that what a client gets to see of
 // an error, its Field and Reason, speaks of the request; what to change in the
 // code is left to Err, which only logs show.
@@ -128,7 +128,7 @@ func TestHTTPClientReadsNothingOfTheCode(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](c.inner)(t.Context(), events.ALBTargetGroupRequest{
-				Body: c.body, RequestContext: events.ALBTargetGroupRequestContext{ELB: events.ELBContext{TargetGroupArn: "arn"}},
+				HTTPMethod: "POST", Path: "/", Body: c.body, RequestContext: events.ALBTargetGroupRequestContext{ELB: events.ELBContext{TargetGroupArn: "arn"}},
 			})
 			var e *lock.NoKeyError
 			if !errors.As(err, &e) || !e.Client || e.Field != c.field || !strings.Contains(err.Error(), c.err) {
@@ -143,9 +143,13 @@ func TestHTTPClientReadsNothingOfTheCode(t *testing.T) {
 	}
 }
 
+// TestHTTPBodyOfAnotherSource: every kind of request says where it came from.
 func TestHTTPBodyOfAnotherSource(t *testing.T) {
 	t.Parallel()
-	rest, http, socket, url := events.APIGatewayProxyRequest{Body: "{}"}, events.APIGatewayV2HTTPRequest{Body: "{}"}, events.APIGatewayWebsocketProxyRequest{Body: "{}"}, events.LambdaFunctionURLRequest{Body: "{}"}
+	rest, http := events.APIGatewayProxyRequest{HTTPMethod: "POST", Path: "/", Body: "{}"}, events.APIGatewayV2HTTPRequest{RawPath: "/", Body: "{}"}
+	socket, url := events.APIGatewayWebsocketProxyRequest{Body: "{}"}, events.LambdaFunctionURLRequest{RawPath: "/", Body: "{}"}
+	http.RequestContext.HTTP.Method, url.RequestContext.HTTP.Method = "POST", "POST"
+	socket.RequestContext.EventType, socket.RequestContext.RouteKey = "MESSAGE", "$default"
 	for _, api := range []string{"", "api"} {
 		rest.RequestContext.APIID, http.RequestContext.APIID, socket.RequestContext.APIID, url.RequestContext.APIID = api, api, api, api
 		blames(t, rest, api != "")
@@ -171,10 +175,45 @@ func blames[E any](t *testing.T, e E, client bool) {
 func TestHTTPBodyWithoutAName(t *testing.T) { // F26
 	t.Parallel()
 	nameless := func(context.Context, placed) (lock.Key, error) { return lock.Key{Event: "e"}, nil }
-	e := events.ALBTargetGroupRequest{Body: "{}"}
+	e := events.ALBTargetGroupRequest{HTTPMethod: "POST", Path: "/", Body: "{}"}
 	e.RequestContext.ELB.TargetGroupArn = "arn"
 	var refused *lock.NoKeyError
 	if _, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](nameless)(t.Context(), e); !errors.As(err, &refused) || !refused.Client || refused.Field != "body" {
 		t.Errorf("%v, want a NoKeyError of the client", err)
+	}
+}
+
+// TestRequestsOfAnotherGateway: in the type of another gateway the caller has
+// no place, so strangers would look alike.
+func TestRequestsOfAnotherGateway(t *testing.T) { // F26
+	t.Parallel()
+	refusesOthers[events.APIGatewayProxyRequest](t, "apigateway-rest.json")
+	refusesOthers[events.APIGatewayV2HTTPRequest](t, "apigateway-http.json", "functionurl.json", "alb-multivalue.json")
+	refusesOthers[events.APIGatewayWebsocketProxyRequest](t, "apigateway-websocket-connect.json", "apigateway-websocket-message.json")
+	refusesOthers[events.ALBTargetGroupRequest](t, "alb.json", "alb-multivalue.json", "apigateway-websocket-message.json")
+	refusesOthers[events.LambdaFunctionURLRequest](t, "functionurl.json", "alb-multivalue.json")
+}
+
+// refusesOthers checks that all requests are refused but those that fit E, and
+// those of which E takes only the body, as of one that a test builds.
+func refusesOthers[E any](t *testing.T, fits ...string) {
+	t.Helper()
+	for _, file := range []string{
+		"apigateway-rest.json", "apigateway-http.json", "apigateway-websocket-connect.json", "apigateway-websocket-message.json",
+		"alb.json", "alb-multivalue.json", "functionurl.json",
+	} {
+		for name, key := range map[string]keyfuncs.Func[E]{"HTTPBody": keyfuncs.HTTPBody[E](byPlaced), "Caller": keyfuncs.Caller[E]} {
+			if file == "apigateway-websocket-connect.json" && name == "HTTPBody" { // it has no body
+				continue
+			}
+			t.Run(fmt.Sprintf("%s of %T, %s", name, *new(E), file), func(t *testing.T) {
+				t.Parallel()
+				_, err := key(t.Context(), load[E](t, file))
+				var refused *lock.NoKeyError
+				if slices.Contains(fits, file) != !errors.As(err, &refused) || refused != nil && refused.Client {
+					t.Errorf("%v", err)
+				}
+			})
+		}
 	}
 }

@@ -51,8 +51,25 @@ func requestIn(event any) (any, error) {
 }
 
 // requestOf returns what is in the event of a gateway, or in the one that an
-// event points to or embeds.
+// event points to or embeds. It refuses the event of another gateway, whose
+// callers would not be told apart.
 func requestOf(event any) (request, error) {
+	r, err := partsOf(event)
+	if err == nil && r.wasSent() {
+		err = r.whole()
+	}
+	return r, err
+}
+
+// wasSent reports whether a gateway has sent the request. One that a test
+// builds need not look like it.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-request-tracing.html
+func (r request) wasSent() bool {
+	return r.api.value != "" || len(values("X-Amzn-Trace-Id", r.headers, r.multi)) > 0
+}
+
+// partsOf is requestOf for an event of which some parts may be missing.
+func partsOf(event any) (request, error) {
 	found, err := requestIn(event)
 	if err != nil {
 		return request{}, err

@@ -201,7 +201,7 @@ func hasHeaderLists(doc []byte) bool {
 func callerAs[E any](ctx context.Context, doc []byte) (lock.Key, error) {
 	var e E
 	unread := json.Unmarshal(doc, &e) // goes on after a field of another type
-	k, err := keyfuncs.Caller(ctx, e)
+	k, err := keyfuncs.Caller(eventkind.WithOnlyCaller(ctx), e)
 	if err == nil && unread != nil {
 		err = &lock.NoKeyError{
 			Field: "the event", Reason: "is not that of a gateway, so the callers cannot be told apart: " + nameCaller, Err: unread,

@@ -231,7 +231,7 @@ func TestWhatSetsACookie(t *testing.T) { // F61
 		`{"statusCode":200,"body":"{\"cookies\":[\"a=b\"]}","headers":{"Vary":"Set-Cookie"}}`: false,
 	} {
 		h := middleware.WithLock(lockAll, func(context.Context, v2Event) (any, error) { return rawDoc(doc), nil }, newFixture().options()...)
-		e := v2Event{}
+		e := v2Event{RawPath: "/"}
 		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
 		var last any
 		for range 2 {

@@ -1,6 +1,7 @@
 package eventkind
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -50,3 +51,15 @@ func RequestIn(event any) (any, bool) {
 	}
 	return p.in(reflect.ValueOf(event))
 }
+
+type onlyCallerKey struct{}
+
+// WithOnlyCaller tells the key function of a caller that it gets only those
+// parts of a request in which the caller is, so what else is missing says
+// nothing about the gateway.
+func WithOnlyCaller(ctx context.Context) context.Context {
+	return context.WithValue(ctx, onlyCallerKey{}, true)
+}
+
+// IsOnlyOfCaller reports whether ctx comes from [WithOnlyCaller].
+func IsOnlyOfCaller(ctx context.Context) bool { return ctx.Value(onlyCallerKey{}) != nil }
