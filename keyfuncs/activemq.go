@@ -23,7 +23,7 @@ const batchOfOne = "set the batch size to 1"
 // at a time.
 func ActiveMQEvent(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
 	// A broker that copies a message to several queues keeps its id.
-	if err := foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
+	if err := keyparts.Foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
 		return lock.Key{}, err
 	}
 	return only(ctx, "messages", e.Messages, activeMQMessage, batchOfOne)

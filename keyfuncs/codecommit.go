@@ -16,7 +16,7 @@ import (
 // time is part of it because events that test a trigger may all have the same
 // id. No Order.
 func CodeCommitRecord(_ context.Context, r events.CodeCommitRecord) (lock.Key, error) {
-	if err := foreignRecord(r); err != nil {
+	if err := keyparts.ForeignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	if err := keyparts.Required("eventSourceARN", r.EventSourceARN, "eventId", r.EventID); err != nil {

@@ -18,7 +18,7 @@ import (
 // the table and the item's primary key, Event the sequence number, and Order
 // the time at which the stream was enabled and the sequence number.
 func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, error) {
-	if err := foreignRecord(r); err != nil {
+	if err := keyparts.ForeignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	table, label, ok := strings.Cut(r.EventSourceArn, "/stream/")

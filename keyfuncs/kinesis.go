@@ -24,7 +24,7 @@ import (
 func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
 	// After a split or a merge a key goes on in another shard, in order: Lambda
 	// reads a shard to its end before it begins with those that follow it.
-	if err := foreignRecord(r); err != nil {
+	if err := keyparts.ForeignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	if err := ofPipe(r); err != nil {
@@ -58,7 +58,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 	notNil("KinesisBody", inner)
 	return func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {
-		if err := foreignRecord(r); err != nil {
+		if err := keyparts.ForeignRecord(r); err != nil {
 			return lock.Key{}, err
 		}
 		if err := ofPipe(r); err != nil {

@@ -20,7 +20,7 @@ import (
 // returned to its queue comes after later ones.
 func RabbitMQEvent(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
 	// https://www.rabbitmq.com/docs/publishers#message-properties
-	if err := foreign("eventSource", e.EventSource, eventkind.RabbitMQ); err != nil {
+	if err := keyparts.Foreign("eventSource", e.EventSource, eventkind.RabbitMQ); err != nil {
 		return lock.Key{}, err
 	}
 	type message struct {

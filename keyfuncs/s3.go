@@ -27,7 +27,7 @@ func S3Object(ctx context.Context, e events.S3Event) (lock.Key, error) {
 // deliver in order.
 func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 	// https://repost.aws/knowledge-center/s3-duplicate-sqs-messages
-	if err := foreignRecord(r); err != nil {
+	if err := keyparts.ForeignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	if r.S3.Bucket.Name == "" {

@@ -17,7 +17,7 @@ import (
 func SESRecord(_ context.Context, r events.SimpleEmailRecord) (lock.Key, error) {
 	// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-action-lambda-event.html
 	// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html
-	if err := foreignRecord(r); err != nil {
+	if err := keyparts.ForeignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	id := r.SES.Mail.MessageID

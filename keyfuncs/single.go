@@ -3,6 +3,7 @@ package keyfuncs
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -46,7 +47,7 @@ func Single[E ~struct {
 
 // instead returns what to do with an event of several records of this type.
 func instead(record any) string {
-	switch kind := kindOf(record); {
+	switch kind := eventkind.OfRecord(reflect.TypeOf(record)); {
 	case kind == nil:
 		return "handle its records one by one"
 	case kind == eventkind.SQS:
@@ -68,7 +69,7 @@ func only[R any](ctx context.Context, where string, records []R, key Func[R], in
 		k, err := key(ctx, records[0])
 		return k, within(where+"[0]", err)
 	}
-	if err := foreignRecord(records[0]); err != nil {
+	if err := keyparts.ForeignRecord(records[0]); err != nil {
 		return lock.Key{}, within(where+"[0]", err)
 	}
 	return lock.Key{}, &lock.NoKeyError{Field: where, Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: %s", len(records), instead)}

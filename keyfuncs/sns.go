@@ -34,7 +34,7 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 	notNil("SNSBody", inner)
 	return func(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
-		if err := foreignRecord(r); err != nil {
+		if err := keyparts.ForeignRecord(r); err != nil {
 			return lock.Key{}, err
 		}
 		if eventkind.IsMarkedPointer(r.SNS.MessageAttributes) {

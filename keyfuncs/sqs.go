@@ -17,7 +17,7 @@ import (
 // docs/SOURCES.md#redriven-messages.
 func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	// https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
-	if err := foreignRecord(m); err != nil {
+	if err := keyparts.ForeignRecord(m); err != nil {
 		return lock.Key{}, err
 	}
 	if m.MessageId == "" {
@@ -36,7 +36,7 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	// The queue is in the name so that the messages of a dead-letter queue, which
 	// the same function may handle, do not look stale.
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
-	if err := foreignRecord(m); err != nil {
+	if err := keyparts.ForeignRecord(m); err != nil {
 		return lock.Key{}, err
 	}
 	if m.EventSourceARN == "" {
@@ -72,7 +72,7 @@ func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
 	// https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html
 	notNil("SQSBody", inner)
 	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-		if err := foreignRecord(m); err != nil {
+		if err := keyparts.ForeignRecord(m); err != nil {
 			return lock.Key{}, err
 		}
 		if eventkind.IsMarkedPointer(m.MessageAttributes) {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -53,11 +54,19 @@ func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent)
 	}
 }
 
-// newBatch returns the batch for a handler that takes the record itself.
+// newBatch returns the batch for a handler that takes the record itself. A key
+// function may look at nothing of it, and what is decoded of a record of
+// another source is empty.
 func newBatch[R any, K keyfuncs.For[R]](k K, handler RecordHandler[R], opts []Option) *batch[R] {
 	key := funcOf[R](k)
 	refuseNil(key == nil, handler == nil)
-	return batchOf(whole(key, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
+	ofSource := func(ctx context.Context, r R) (lock.Key, error) {
+		if err := keyparts.ForeignRecord(r); err != nil {
+			return lock.Key{}, err
+		}
+		return key(ctx, r)
+	}
+	return batchOf(whole(ofSource, handler), signatureOf(reflect.TypeOf(handler), reflect.TypeFor[R]()), opts)
 }
 
 // funcOf returns a key function as one of E.

@@ -3,9 +3,12 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
@@ -83,4 +86,32 @@ func TestStaticFitsEveryHandler(t *testing.T) {
 			t.Errorf("%s: %v, names %q", name, err, names)
 		}
 	}
+}
+
+// TestStaticOfAnotherSource shows that a record of another source is refused
+// also if the key function looks at nothing: decoded, it is empty, and it would
+// be acknowledged.
+func TestStaticOfAnotherSource(t *testing.T) { // F26
+	t.Parallel()
+	f, key := newFixture(), keyfuncs.Static("index")
+	sqs, s3 := testdata(t, "sqs.json"), testdata(t, "s3-put.json")
+	for name, c := range map[string]struct {
+		handler     any
+		event, says string
+	}{
+		"SQS":      {middleware.EachSQSMessage(key, none[events.SQSMessage](t), f.options()...), testdata(t, "kinesis.json"), "Records[0].eventSource is aws:kinesis"},
+		"SNS":      {middleware.EachSNSRecord(key, none[events.SNSEventRecord](t), f.options()...), s3, "Records[0].EventSource is aws:s3"},
+		"Kinesis":  {middleware.EachKinesisRecord(key, none[events.KinesisEventRecord](t), f.options()...), sqs, "Records[0].eventSource is aws:sqs"},
+		"DynamoDB": {middleware.EachDynamoDBRecord(key, none[events.DynamoDBEventRecord](t), f.options()...), sqs, "Records[0].eventSource is aws:sqs"},
+	} {
+		_, err := lambda.NewHandler(c.handler).Invoke(t.Context(), []byte(c.event))
+		if !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want a NoKeyError that says %q", name, err, c.says)
+		}
+	}
+}
+
+// none returns a handler of records that must not run.
+func none[R any](t *testing.T) middleware.RecordHandler[R] {
+	return func(context.Context, R) error { t.Error("ran"); return nil }
 }

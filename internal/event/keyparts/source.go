@@ -1,4 +1,4 @@
-package keyfuncs
+package keyparts
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// foreign returns an error if the event names a source other than want. An
+// Foreign returns an error if the event names a source other than want. An
 // event that a test builds by hand need not name any.
-func foreign(field, source string, want *eventkind.Kind) error {
+func Foreign(field, source string, want *eventkind.Kind) error {
 	kind := eventkind.OfSource(source)
 	switch {
 	case source == "" || kind == want:
@@ -23,19 +23,15 @@ func foreign(field, source string, want *eventkind.Kind) error {
 	return &lock.NoKeyError{Field: field, Reason: fmt.Sprintf("is %s, so the event %s", source, kind.Refusal(nil))}
 }
 
-// foreignRecord returns an error if a record names a source other than its
+// ForeignRecord returns an error if a record names a source other than its
 // type's.
-func foreignRecord(record any) error {
-	kind, field := kindOf(record), "eventSource"
+func ForeignRecord(record any) error {
+	kind, field := eventkind.OfRecord(reflect.TypeOf(record)), "eventSource"
 	if kind == eventkind.SNS {
 		field = "EventSource"
 	}
-	return foreign(field, sourceOf(record), kind)
+	return Foreign(field, sourceOf(record), kind)
 }
-
-// kindOf returns the kind of events that have such records, or nil for records
-// of the user's own.
-func kindOf(record any) *eventkind.Kind { return eventkind.OfRecord(reflect.TypeOf(record)) }
 
 // sourceOf returns the source that a record names, or "".
 func sourceOf(record any) string {
