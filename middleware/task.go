@@ -19,11 +19,19 @@ import (
 const longestOutage = lock.DefaultLease
 
 var (
-	errBlocked  = errors.New("lambdalock: not begun, because an earlier record of its group failed")
-	errNotBegun = errors.New("lambdalock: not begun, because the deadline is too near")
-	errFull     = errors.New("lambdalock: not begun, because the store throttles everything")
-	errGoexit   = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
+	errBlocked = errors.New("lambdalock: not begun, because an earlier record of its group failed")
+	errEnded   = errors.New("lambdalock: not begun, because the context has ended")
+	errFull    = errors.New("lambdalock: not begun, because the store throttles everything")
+	errGoexit  = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
 )
+
+// lateError is the error of a record that is not begun near the deadline. It is
+// no *lock.DeadlineError, which says of a record under Latest that it has run.
+type lateError struct{}
+
+func (lateError) Error() string { return "lambdalock: not begun, because the deadline is too near" }
+
+func (lateError) Unwrap() error { return context.DeadlineExceeded }
 
 // task is one record of a delivery.
 type task[R any] struct {
@@ -154,9 +162,9 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > longestOutage:
 		return errFull
 	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart.Add(-d.longestRun())):
-		return errNotBegun
+		return lateError{}
 	case d.ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))
+		return fmt.Errorf("%w: %w", errEnded, context.Cause(d.ctx))
 	}
 	return nil
 }
