@@ -23,7 +23,7 @@ func CustomBusEvent(ctx context.Context, e awsevents.CustomBusEvent) (lock.Key, 
 		return keyparts.Once("custombus", id), nil
 	}
 	if eventkind.Of(e.Data) != eventkind.EventBridge {
-		return lock.Key{}, bareEvent()
+		return lock.Key{}, bareEvent(e.Data)
 	}
 	var inner events.EventBridgeEvent
 	if err := json.Unmarshal(e.Data, &inner); err != nil {
@@ -46,7 +46,7 @@ func CustomBusGroup(_ context.Context, e awsevents.CustomBusEvent) (lock.Key, er
 	// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-retry.html#eb-custom-bus-retry-redrive
 	id, group := e.SystemMetadata.EventID, e.SystemMetadata.EventGroupID
 	if id == "" && group == "" {
-		return lock.Key{}, bareEvent()
+		return lock.Key{}, bareEvent(e.Data)
 	}
 	if err := keyparts.Required("SystemMetadata.aws:EventId", id, "SystemMetadata.EventGroupId", group); err != nil {
 		return lock.Key{}, err
@@ -67,7 +67,7 @@ func CustomBusData[E any](inner Func[E]) Func[awsevents.CustomBusEvent] {
 	return func(ctx context.Context, e awsevents.CustomBusEvent) (lock.Key, error) {
 		k, err := envelope(ctx, eventkind.CustomBus, "Data", e.Data, cmp.Or(e.SystemMetadata.EventID, envelopeID(e.Data)), inner)
 		if err == nil && k.Event == "" && k.Name != "" {
-			err = bareEvent()
+			err = bareEvent(e.Data)
 		}
 		return k, err
 	}
@@ -85,7 +85,11 @@ func envelopeID(data []byte) string {
 }
 
 // bareEvent returns the error for an event of which a retry cannot be told from
-// another event.
-func bareEvent() error {
-	return &lock.NoKeyError{Field: "SystemMetadata", Reason: "is missing, and without it the event has no id: give the subscriber the transformer WITH_METADATA, or take the id from the data, with CustomBusData(Once(byID))", Missing: true}
+// another event. It may come from another source than a bus.
+func bareEvent(data []byte) error {
+	reason := "without it the event has no id: give the subscriber the transformer WITH_METADATA, or take the id from the data, with CustomBusData(Once(byID))"
+	if kind := eventkind.Of(data); kind != nil && kind != eventkind.EventBridge {
+		reason = "the event " + kind.Refusal(nil) + "; if a bus sent it, give the subscriber the transformer WITH_METADATA"
+	}
+	return &lock.NoKeyError{Field: "SystemMetadata", Reason: "is missing, and " + reason, Missing: true}
 }

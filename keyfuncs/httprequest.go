@@ -124,14 +124,14 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.proxy-format
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
-	switch e.Version {
-	case "", "2.0":
-	case "1.0":
+	c := e.RequestContext
+	switch {
+	case e.Version == "" || e.Version == "2.0":
+	case e.Version == "1.0" && c.APIID != "": // other sources have versions too
 		return request{}, &lock.NoKeyError{Field: "version", Reason: "is 1.0, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest"}
 	default:
 		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: %s", e.Version, keyparts.AnotherSource)}
 	}
-	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)
 	r := request{
 		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
@@ -180,7 +180,11 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
 	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
-		return request{}, &lock.NoKeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"}
+		instead := "for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"
+		if c.HTTP.Method == "" {
+			instead = keyparts.AnotherSource
+		}
+		return request{}, &lock.NoKeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: " + instead}
 	}
 	var caller string
 	if c.Authorizer != nil && c.Authorizer.IAM != nil {

@@ -70,6 +70,24 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{Version: "0"}) // what EventBridge says
 			return err
 		},
+		"version is \"1.0\", not 2.0: this is an event of another source": func(ctx context.Context) error {
+			return refusal(ctx, t, "config-change.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest])
+		},
+		"version is 1.0, not 2.0: for payload format 1.0": func(ctx context.Context) error {
+			e := events.APIGatewayV2HTTPRequest{Version: "1.0"}
+			e.RequestContext.APIID = "api"
+			_, err := keyfuncs.IdempotencyKey(ctx, e)
+			return err
+		},
+		"domainName is not that of a Function URL: for an HTTP API": func(ctx context.Context) error {
+			return refusal(ctx, t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest])
+		},
+		"domainName is not that of a Function URL: this is an event of another source": func(ctx context.Context) error {
+			return refusal(ctx, t, "apigateway-rest.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest])
+		},
+		"SystemMetadata is missing, and the event holds an SQS event: its key function is SQSMessage": func(ctx context.Context) error {
+			return refusal(ctx, t, "sqs.json", first(keyfuncs.CustomBusEvent))
+		},
 		"no key: body is missing, and no gateway is named: this is an event of another source": func(ctx context.Context) error {
 			_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byID)(ctx, events.ALBTargetGroupRequest{}) // what a message of a queue decodes as
 			return err
@@ -87,4 +105,11 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			t.Errorf("%v; want %q in it", err, want)
 		}
 	}
+}
+
+// refusal returns the error of a key function for an event of testdata.
+func refusal[E any](ctx context.Context, t *testing.T, file string, key keyfuncs.Func[E]) error {
+	t.Helper()
+	_, err := key(ctx, load[E](t, file))
+	return err
 }

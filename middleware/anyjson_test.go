@@ -153,7 +153,7 @@ func TestAnyJSONIsRefused(t *testing.T) { // F31
 		"malformed key":     {json.RawMessage(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`), "event cannot be decoded as events.S3Event"},
 		"the same, decoded": {map[string]any{"Records": []any{map[string]any{"s3": map[string]any{"object": map[string]any{"key": "a%zz"}}}}}, "event cannot be decoded as events.S3Event"},
 		"not JSON":          {[]byte(`{`), "event cannot be decoded as events.S3Event"},
-		"array":             {[]byte(` [{"detail-type":"order"}]`), "event is an array, as pipes and custom event buses of EventBridge send it, and cannot be decoded as events.S3Event"},
+		"array":             {[]byte(` [{"detail-type":"order"}]`), "event is an array, as pipes and custom event buses of EventBridge send it: use EachEventBridgeEvent"},
 		"empty":             {[]byte{}, "event cannot be decoded as events.S3Event"},
 		"other source":      {map[string]any{"source": "aws.ec2", "detail-type": "x", "detail": map[string]any{}}, "the event holds an EventBridge event"},
 		"without JSON form": {map[string]any{"f": func() {}}, "event is a map[string]interface {}, which has no JSON form"},

@@ -90,8 +90,8 @@ func decodeEvent[E any](payload []byte) (E, error) {
 	default:
 		if err := json.Unmarshal(payload, &event); err != nil {
 			reason := fmt.Sprintf("cannot be decoded as %T", event)
-			if bytes.HasPrefix(bytes.TrimSpace(payload), []byte("[")) {
-				reason = fmt.Sprintf("is an array, as pipes and custom event buses of EventBridge send it, and cannot be decoded as %T: use EachEventBridgeEvent for such a bus, and see docs/SOURCES.md#eventbridge-pipes for a pipe", event)
+			if eventkind.IsArray(payload) {
+				reason = eventkind.ArrayRefusal
 			}
 			return event, &lock.NoKeyError{Field: "event", Reason: reason, Err: err}
 		}

@@ -28,7 +28,7 @@ func (e *S3Records) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var raw struct{ Records []json.RawMessage }
-	if err := json.Unmarshal(b, &raw); err != nil {
+	if err := json.Unmarshal(b, &raw); err != nil && !eventkind.IsArray(b) {
 		return err
 	}
 	if len(raw.Records) == 0 {

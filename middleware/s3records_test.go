@@ -28,6 +28,7 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 		"EventBridge": {testdata(t, "eventbridge-s3.json"), "EventBridgeS3Object"},
 		"Kafka":       {testdata(t, "kafka.json"), "EachKafkaRecord"},
 		"HTTP":        {testdata(t, "apigateway-http.json"), "gateway"},
+		"a bus":       {testdata(t, "custombus.json"), "EachEventBridgeEvent"},
 		"any JSON":    {`{"order":17}`, "no S3 notification"},
 		"no records":  {`{"Records":[]}`, "no S3 notification"},
 	} {

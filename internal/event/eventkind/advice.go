@@ -1,6 +1,9 @@
 package eventkind
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // KeyFunction returns what to use for an event in a message of carrier, which
 // is SQS, SNS, Kinesis or EventBridge, or nil for a whole event.
@@ -51,6 +54,12 @@ func (k *Kind) Whole(key string) string {
 	return k.Single() + "(" + key + ")"
 }
 
+// ArrayRefusal is why no key is taken from an array.
+const ArrayRefusal = "is an array, as pipes and custom event buses of EventBridge send it: use EachEventBridgeEvent for such a bus, and see docs/SOURCES.md#eventbridge-pipes for a pipe"
+
+// IsArray reports whether a JSON document is an array.
+func IsArray(doc []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(doc), []byte("[")) }
+
 // NoS3Records returns what is wrong with a document that should be an S3
 // notification and has no records. It returns "" for the s3:TestEvent, which S3
 // sends when a notification is set up, and which is not about any object.
@@ -60,6 +69,9 @@ func NoS3Records(doc []byte, carrier *Kind) string {
 	case S3Test:
 		return ""
 	case nil, S3:
+		if IsArray(doc) {
+			return ArrayRefusal
+		}
 		if carrier == EventBridge {
 			return "holds no S3 notification: for events of S3 on EventBridge the key function is EventBridgeS3Object"
 		}
