@@ -61,8 +61,8 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 	case err != nil:
 		return event, &lock.NoKeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
-	if reason := unopened(carrier, event, text); reason != "" {
-		return event, &lock.NoKeyError{Field: field, Reason: reason}
+	if err := unopened(carrier, field, event, text); err != nil {
+		return event, err
 	}
 	if s3, ok := any(event).(events.S3Event); ok && len(s3.Records) == 0 {
 		if reason := eventkind.NoS3Records(text, carrier); reason != "" {
@@ -77,22 +77,26 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 
 // unopened returns what to do if text is another envelope, and event, of a type
 // of the user's, takes nothing of what that carries, or if it is another event
-// of AWS of which event takes nothing. It returns "" otherwise.
-func unopened[E any](carrier *eventkind.Kind, event E, text []byte) string {
+// of AWS of which event takes nothing. It returns nil otherwise.
+func unopened[E any](carrier *eventkind.Kind, field string, event E, text []byte) error {
 	envelope := bytes.Contains(text, []byte(`"TopicArn"`)) || bytes.Contains(text, []byte(`"detail-type"`))
 	if eventkind.OfType[E]() != nil || !envelope && !isZero(event) { // most texts
-		return ""
+		return nil
 	}
+	reason := ""
 	switch kind := eventkind.Of(text); {
-	case kind == nil || kind == eventkind.S3Test: // it comes before the events that a type is for
-		return ""
 	case kind == eventkind.SNSMessage || kind == eventkind.EventBridge:
-		return unopenedIn[E](kind, text)
-	case !isZero(event):
-		return ""
+		reason = unopenedIn[E](kind, text)
+	case kind == nil || !isZero(event):
+	case kind == eventkind.S3Test: // it comes before the events that a type is for
+		return fmt.Errorf("%s is the s3:TestEvent, which S3 sends when a notification is set up, and %T takes nothing of it: %w", field, event, ErrIgnore)
 	default:
-		return fmt.Sprintf("holds %s, of which %T takes nothing: its key function is %s", kind, event, kind.KeyFunction(carrier))
+		reason = fmt.Sprintf("holds %s, of which %T takes nothing: its key function is %s", kind, event, kind.KeyFunction(carrier))
 	}
+	if reason == "" {
+		return nil
+	}
+	return &lock.NoKeyError{Field: field, Reason: reason}
 }
 
 // unopenedIn is unopened for an envelope, of which a type may take more than

@@ -65,8 +65,8 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // The error is a [*lock.NoKeyError] for a body that is not such JSON, not
 // UTF-8, null, the pointer of a library for large messages, or the AWS event of
 // another source, of which a type of your own takes nothing: it names the key
-// function of that event. Errors of inner name their field inside the body:
-// body.order.
+// function of that event. For the s3:TestEvent, the error is then [ErrIgnore].
+// Errors of inner name their field inside the body: body.order.
 func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
 	// With raw message delivery a topic leaves no trace in the message.
 	// https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html

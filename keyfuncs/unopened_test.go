@@ -110,7 +110,16 @@ func TestBodyOfAnotherKind(t *testing.T) {
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownFailure](name))), ofBus)
 
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), s3)
-	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), load[events.SQSEvent](t, "sqs-s3-test.json").Records[0].Body)
+	// The s3:TestEvent comes before the events that a type is for.
+	test := load[events.SQSEvent](t, "sqs-s3-test.json").Records[0].Body
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[struct{ Event string }](name))), test)
+	for what, key := range map[string]keyfuncs.Func[events.SQSMessage]{
+		"order": keyfuncs.SQSBody(constant[order](name)), "own type": keyfuncs.SQSBody(constant[*ownNotification](name)),
+	} {
+		if _, err := inQueue(key)(t.Context(), test); !errors.Is(err, keyfuncs.ErrIgnore) {
+			t.Errorf("the s3:TestEvent for an %s: %v, want ErrIgnore", what, err)
+		}
+	}
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownBatch](name))), `{"Records":[{"id":"17","s3":{}}]}`)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[events.S3Event](name))), s3)
 	keyOf(t, inQueue(keyfuncs.SQSBody(constant[any](name))), s3)
