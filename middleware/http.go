@@ -81,9 +81,7 @@ func httpOf(event, result reflect.Type) overHTTP {
 		h.gateway = eventkind.Payload2 // the result has a status, whose only use is a response
 	}
 	h.byValue = h.gateway == eventkind.NoGateway && (h.responds || holdsAnything) && !otherSource
-	if h.byValue && !takesAnyJSON(event) {
-		_, h.namesCaller = callerFields(throughType([]byte(`{"headers":{"h":"v"},"multiValueHeaders":{"h":["v"]},"cookies":["c"],"requestContext":{}}`), event))
-	}
+	h.namesCaller = h.byValue && !takesAnyJSON(event) && namesCaller(event)
 	h.unreadable = !h.responds && (h.gateway != eventkind.NoGateway && result.Kind() == reflect.Interface ||
 		(h.gateway != eventkind.NoGateway || !otherSource) && writesStatus(result))
 	return h
@@ -108,6 +106,19 @@ func keepsRequest(event reflect.Type) bool {
 		`{"requestContext":{"elb":{"targetGroupArn":"arn"}}}`,
 	} {
 		if b := throughType([]byte(doc), event); eventkind.GatewayOf(b) != eventkind.NoGateway {
+			return true
+		}
+	}
+	return false
+}
+
+// namesCaller reports whether a value of a type of the user's can hold what
+// names the caller of a request.
+func namesCaller(event reflect.Type) bool {
+	for _, doc := range []string{
+		`{"headers":{"h":"v"}}`, `{"multiValueHeaders":{"h":["v"]}}`, `{"cookies":["c"]}`, `{"requestContext":{"c":"v"}}`,
+	} {
+		if _, ok := callerFields(throughType([]byte(doc), event)); ok {
 			return true
 		}
 	}

@@ -292,18 +292,36 @@ func TestNobodyWithoutRequest(t *testing.T) {
 // that caller.
 func TestAnswerForNobody(t *testing.T) { // F28, F61
 	t.Parallel()
-	type own struct {
+	type byCookies struct {
 		Cookies []string `json:"cookies,omitempty"`
 	}
-	alice := own{Cookies: []string{"s=alice"}}
-	for name, deliver := range map[string][2]own{"first alice": {alice, {}}, "first nobody": {{}, alice}} {
-		h := middleware.WithLock(staticEvent[own], func(_ context.Context, e own) (any, error) {
-			return map[string]any{"statusCode": 201, "body": strings.Join(e.Cookies, "")}, nil
+	answersOne(t, byCookies{[]string{"s=alice"}})
+	type byHeaders struct {
+		Headers map[string]string `json:"headers,omitempty"`
+	}
+	answersOne(t, byHeaders{map[string]string{"cookie": "s=alice"}})
+	type byLists struct {
+		MultiValueHeaders map[string][]string `json:"multiValueHeaders,omitempty"`
+	}
+	answersOne(t, byLists{map[string][]string{"cookie": {"s=alice"}}})
+	type byContext struct {
+		RequestContext map[string]any `json:"requestContext,omitempty"`
+		Headers        int            `json:"headers,omitempty"` // of the user's own
+	}
+	answersOne(t, byContext{RequestContext: map[string]any{"authorizer": map[string]any{"principalId": "alice"}}})
+}
+
+func answersOne[E any](t *testing.T, alice E) {
+	t.Helper()
+	var nobody E
+	for name, deliver := range map[string][2]E{"first alice": {alice, nobody}, "first nobody": {nobody, alice}} {
+		h := middleware.WithLock(staticEvent[E], func(context.Context, E) (any, error) {
+			return map[string]any{"statusCode": 201}, nil
 		}, newFixture().options(middleware.OnCompleted(middleware.Replay))...)
 		expect.Value(h(t.Context(), deliver[0]))(t)
 		got, err := h(t.Context(), deliver[1])
 		if !errors.As(err, new(*lock.PayloadMismatchError)) {
-			t.Errorf("%s: the other got %v, %v; want the payload refused", name, got, err)
+			t.Errorf("%T, %s: the other got %v, %v; want the payload refused", alice, name, got, err)
 		}
 		expect.Value(h(t.Context(), deliver[0]))(t)
 	}
