@@ -301,6 +301,7 @@ func TestSameCaller(t *testing.T) {
 		"a fresh token of a Cognito user":            {rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer a"), rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer b")},
 		"a fresh token of a principal, by HeaderKey": {byPrincipal("Bearer a"), byPrincipal("Bearer b")},
 		"the latency of an authorizer":               {rest(map[string]any{"principalId": "p", "integrationLatency": 7}, "a"), rest(map[string]any{"principalId": "p", "integrationLatency": 41}, "a")},
+		"the latency, without a principal":           {rest(map[string]any{"user": "u", "integrationLatency": 7}, "a"), rest(map[string]any{"user": "u", "integrationLatency": 41}, "a")},
 		"the order of cookies": {
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1", "b=2"} }),
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"b=2; a=1"} }),

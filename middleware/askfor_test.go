@@ -80,6 +80,22 @@ func TestAskForBytes(t *testing.T) { // F19
 	}
 }
 
+// TestAskForText: a text is the answer as JSON, also of a lambda.Handler, whose
+// own answer is bytes.
+func TestAskForText(t *testing.T) { // F19
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.interrupt(t, order7Key)
+		key := func(context.Context, order) (lock.Key, error) { return order7Key, nil }
+		ask := middleware.AskFor(func(context.Context, order) (string, bool, error) { return "paid", true, nil })
+		h := middleware.WithLock[order, lambda.Handler](key, responds(`"7"`), f.options(middleware.Namespace(""), middleware.OnInterrupted(ask), middleware.OnCompleted(middleware.Replay))...)
+		if out, err := h.Invoke(t.Context(), []byte(`{"ID":"7"}`)); string(out) != `"paid"` || err != nil {
+			t.Errorf("got %s, error %v", out, err)
+		}
+	})
+}
+
 // TestAnswerIsKeptLikeAResult: what AskFor returns is not stored where the
 // handler's result would not be.
 func TestAnswerIsKeptLikeAResult(t *testing.T) { // F19

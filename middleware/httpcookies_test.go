@@ -220,6 +220,7 @@ func TestWhatSetsACookie(t *testing.T) { // F61
 	for doc, sets := range map[string]bool{
 		`{"statusCode":200,"headers":{"set-Cookie":"a=b"}}`:                                 true,
 		`{"statusCode":200,"headers":{"X":"a"},"multiValueHeaders":{"Set-Cookie":["a=b"]}}`: true,
+		`{"statusCode":200,"headers":{"Set-Cookie":"a=b"},"multiValueHeaders":{"X":["a"]}}`: true,
 		`{"statusCode":200,"cookies":["a=b"]}`:                                              true,
 		`{"statusCode":200,"cookies":[],"headers":{},"multiValueHeaders":null}`:             false,
 		`{"statusCode":200,"headers":7,"cookies":["a=b"]}`:                                  true,

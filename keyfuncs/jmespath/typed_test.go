@@ -107,6 +107,12 @@ func TestTypedErrors(t *testing.T) {
 			}
 		}
 	})
+	t.Run("an event that encoding/json has changed", func(t *testing.T) { // F28
+		key := jmespath.Typed[typedOrder](keyfuncs.EventFrom(jmespath.Path("id"), jmespath.Path("customer")))
+		if k, err := key(t.Context(), typedOrder{ID: 17, Customer: "a\xff"}); !errors.As(err, new(*lock.NoKeyError)) {
+			t.Errorf("%+v, %v", k, err)
+		}
+	})
 	t.Run("nil any", func(t *testing.T) {
 		if _, err := jmespath.Typed[any](jmespath.Payload)(t.Context(), nil); !errors.As(err, new(*lock.NoKeyError)) {
 			t.Errorf("%v", err)
