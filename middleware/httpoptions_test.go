@@ -121,6 +121,12 @@ func TestHTTPOptionsWin(t *testing.T) {
 	wrapping := middleware.OnError(func(_ context.Context, err error) (restResponse, error) {
 		return restResponse{}, fmt.Errorf("mine: %w", err)
 	})
+	bare := middleware.OnError(func(_ context.Context, err error) (restResponse, error) {
+		if errors.Is(err, lock.ErrHeld) {
+			return restResponse{}, lock.ErrHeld
+		}
+		return restResponse{}, lock.ErrCompleted
+	})
 	for name, c := range map[string]struct {
 		opts                   []middleware.Option
 		held, completed, stale int // statuses; 0: an error
@@ -138,6 +144,7 @@ func TestHTTPOptionsWin(t *testing.T) {
 		"OnError, in part":      {[]middleware.Option{onlyHeld}, 503, 200, 409},
 		"OnError that fails":    {[]middleware.Option{failing}, 0, 200, 0},
 		"OnError that wraps":    {[]middleware.Option{wrapping}, 0, 200, 0},
+		"OnError that unwraps":  {[]middleware.Option{bare}, 0, 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

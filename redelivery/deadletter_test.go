@@ -170,6 +170,42 @@ func TestDeadLetterQueueIsTheQueueItself(t *testing.T) {
 	})
 }
 
+// hanging is a dead-letter queue that does not answer.
+type hanging struct{ changer }
+
+func (h *hanging) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func (h *hanging) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return h.changer.ChangeMessageVisibilityBatch(ctx, in, o...)
+}
+
+// TestDeadLetterQueueThatHangs shows that held messages come back soon although
+// no other message of their batch could be moved.
+func TestDeadLetterQueueThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := &hanging{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
+			if m.MessageId == "bad" {
+				return middleware.Permanent(errors.New("no such customer"))
+			}
+			return &lock.HeldError{Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Minute)}
+		}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{DeadLetterQueue: url + "-dead", Logger: discard}))
+		bad, held := message("bad", "b", ""), message("held", "c", "")
+		bad.ReceiptHandle, held.ReceiptHandle = "bad", "held"
+		_, _ = h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{bad, held}})
+		if len(client.timeouts) != 1 || !strings.Contains(client.timeouts[0], " held ") {
+			t.Errorf("asked for %q", client.timeouts)
+		}
+	})
+}
+
 // sender keeps what is sent to a dead-letter queue.
 type sender struct {
 	most     int   // bytes that the queue takes; zero: as SQS

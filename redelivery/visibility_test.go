@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -260,13 +261,15 @@ func TestAnotherWasFaster(t *testing.T) {
 		least    time.Duration // HoldAtLeast
 		received string
 		timeouts []string // in seconds, of 200 messages
+		last     int      // without timeouts: none is later
 	}{
 		"same holder":         {since: -time.Second, received: "2", timeouts: []string{"10"}},
 		"first receive":       {since: time.Second, received: "1", timeouts: []string{"10"}},
 		"another":             {since: time.Second, received: "2", timeouts: []string{"10", "21", "32", "43", "54", "65", "76", "87"}},
 		"another, least hold": {since: time.Second, least: 30 * time.Second, received: "2", timeouts: sixteen},
 		"no time of receive":  {since: 1 << 62, received: "2", timeouts: []string{"10"}},
-		"another, third time": {since: time.Second, received: "3"}, // 64, not the first eight
+		"another, third time": {since: time.Second, received: "3", last: 11 * 64},                              // 64, not the first eight
+		"third, long hold":    {since: time.Second, least: 10 * time.Minute, received: "3", last: 11*3600 - 1}, // within what SQS takes
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -293,6 +296,11 @@ func TestAnotherWasFaster(t *testing.T) {
 				got = slices.Compact(got)
 				if c.timeouts != nil && !slices.Equal(got, c.timeouts) || c.timeouts == nil && (len(got) < 50 || slices.Contains(got, "10") || slices.Contains(got, "87")) {
 					t.Errorf("%d timeouts: %q, want %q", len(got), got, c.timeouts)
+				}
+				for _, seconds := range got {
+					if n := expect.Value(strconv.Atoi(seconds))(t); c.timeouts == nil && n > c.last {
+						t.Errorf("one comes back after %d s, want %d at most", n, c.last)
+					}
 				}
 			})
 		})

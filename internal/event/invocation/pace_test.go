@@ -63,6 +63,9 @@ func TestPace(t *testing.T) { // F63
 		p.Throttled(sent, p.now)
 		p.Taken(sent)
 	}
+	if full := p.Full(p.now.Add(time.Hour)); full != 0 {
+		t.Errorf("the store takes nothing for %v, although it took a request that was under way", full)
+	}
 	p.wantGap(t, "after the others that were under way", 200*time.Millisecond)
 	p.throttled()
 	p.wantGap(t, "after the next one", 400*time.Millisecond)

@@ -319,6 +319,27 @@ func TestDenied(t *testing.T) {
 			})
 		})
 	}
+	t.Run("request, for names that are held", func(t *testing.T) {
+		inFakeTime(t, func(t *testing.T, f *fixture, _ *bytes.Buffer) {
+			f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+				if r.Operation == "BatchExecuteStatement" {
+					return fakedynamo.Deny
+				}
+				return fakedynamo.None
+			})
+			holder := dynamostore.New(clientOf(f), table)
+			for _, c := range claimsOf("name", 3) {
+				c.Token = "another"
+				expect.Granted(holder.Acquire(t.Context(), c))(t)
+			}
+			_ = f.acquire(t.Context(), claimsOf("name", 3)...)
+			f.take()
+			_ = f.acquire(t.Context(), claimsOf("name", 3)...)
+			if got := f.take(); len(got) != 3 || slices.Contains(got, "BatchExecuteStatement") {
+				t.Errorf("%q, want 3 single writes", got)
+			}
+		})
+	})
 	t.Run("ARN", func(t *testing.T) {
 		inFakeTime(t, func(t *testing.T, f *fixture, log *bytes.Buffer) {
 			f.store = dynamostore.New(batching.Client(clientOf(byARN{f})), tableARN)
