@@ -148,12 +148,13 @@ type lockTable struct {
 	alarms       *AlarmsProps            // nil before AddAlarms
 	tableStates  []awscloudwatch.Alarm   // the alarms below the table
 	alarmed      map[string]bool         // the namespaces that have alarms
+	logGroups    map[string]bool         // those that have metric filters
 	dashboard    awscloudwatch.Dashboard // nil before AddDashboard
 }
 
 // newLockTable returns a lock table without its DynamoDB table.
 func newLockTable(scope constructs.Construct, id *string) *lockTable {
-	t := &lockTable{alarmed: map[string]bool{}}
+	t := &lockTable{alarmed: map[string]bool{}, logGroups: map[string]bool{}}
 	constructs.NewConstruct_Override(t, scope, id)
 	stack := awscdk.Stack_Of(t)
 	t.path, t.survey, t.place = *t.Node().Path(), surveyOf(t), awscdk.ArnComponents{Region: stack.Region(), Account: stack.Account()}

@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -9,9 +10,18 @@ import (
 
 // countLines adds a metric filter for each of the counts, which matches its log
 // message in lines of text and of JSON. They are bare resources, because every
-// construct of a large app costs time.
+// construct of a large app costs time. Functions that share a log group share
+// the filters: with more, each line would count several times.
 func (t *lockTable) countLines(scope constructs.Construct, group awslogs.ILogGroup) {
 	name, namespace := group.LogGroupName(), t.logNamespace()
+	id := *name
+	if *awscdk.Token_IsUnresolved(name) { // In two stacks, equal tokens may mean different groups.
+		id = "construct " + *group.Node().Path()
+	}
+	if t.logGroups[id] {
+		return
+	}
+	t.logGroups[id] = true
 	for _, c := range counts {
 		awslogs.NewCfnMetricFilter(scope, jsii.String(c.name), &awslogs.CfnMetricFilterProps{
 			LogGroupName:  name,

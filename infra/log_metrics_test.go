@@ -49,6 +49,46 @@ func TestLinesAreCounted(t *testing.T) {
 	}
 }
 
+// TestLinesOfASharedLogGroup: a line counts once for each table, however many
+// of its functions write to the log group.
+func TestLinesOfASharedLogGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		group   func(stack awscdk.Stack, fn string) awslogs.ILogGroup
+		filters int
+	}{
+		"of the app": {func(stack awscdk.Stack, _ string) awslogs.ILogGroup {
+			if made := stack.Node().TryFindChild(s("Logs")); made != nil {
+				return made.(awslogs.ILogGroup)
+			}
+			return awslogs.NewLogGroup(stack, s("Logs"), nil)
+		}, 12},
+		"imported for each function": {func(stack awscdk.Stack, fn string) awslogs.ILogGroup {
+			return awslogs.LogGroup_FromLogGroupName(stack, s(fn+"Logs"), s("/shop"))
+		}, 12},
+		"none": {func(stack awscdk.Stack, fn string) awslogs.ILogGroup {
+			return awslogs.NewLogGroup(stack, s(fn+"Logs"), nil)
+		}, 24},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := newStack()
+			for _, table := range []string{"Dev", "Prod"} {
+				locks := infra.NewLockTable(stack, s(table), nil)
+				for _, id := range []string{table + "A", table + "B"} {
+					locks.Connect(newFunction(stack, id, &awslambda.FunctionProps{LogGroup: c.group(stack, id)}), nil)
+				}
+			}
+			filters := resources(t, stack, "AWS::Logs::MetricFilter")
+			different := map[string]bool{}
+			for _, p := range filters {
+				different[encoded(p)] = true
+			}
+			if len(filters) != c.filters || len(different) != c.filters {
+				t.Errorf("%d filters, of which %d differ, want %d", len(filters), len(different), c.filters)
+			}
+		})
+	}
+}
+
 // TestLinesOfEachTable: the alarm of one table does not hear of what the
 // functions of another table do. The function is in a stack of its own.
 func TestLinesOfEachTable(t *testing.T) {
