@@ -19,7 +19,7 @@ var (
 	// The least that shows the locks: one lock by its name, all of them, and
 	// whether the table has the right settings. Query is not needed: a table
 	// without a sort key has one item per key, which GetItem returns.
-	inspectActions = []string{"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"}
+	inspectActions = []string{"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"}
 
 	// What a caller needs on a customer managed key, because DynamoDB uses the key
 	// on the caller's behalf:

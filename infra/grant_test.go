@@ -25,8 +25,8 @@ func TestGrants(t *testing.T) { // F40
 		"GrantLockInBatches": {func(locks infra.ILockTable, user awsiam.IGrantable) awsiam.Grant {
 			return locks.GrantLockInBatches(user, s("orders"))
 		}, `["dynamodb:UpdateItem", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"]`, limited},
-		"GrantInspect": {infra.ILockTable.GrantInspect, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"]`, ""},
-		"GrantOperate": {infra.ILockTable.GrantOperate, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:UpdateItem"]`, ""},
+		"GrantInspect": {infra.ILockTable.GrantInspect, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]`, ""},
+		"GrantOperate": {infra.ILockTable.GrantOperate, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:UpdateItem"]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStack()

@@ -47,8 +47,9 @@ type ILockTable interface {
 	// sent in batches, and Contention only with LockTableProps.EMF.
 	GrantLockInBatches(grantee awsiam.IGrantable, namespace *string) awsiam.Grant
 
-	// GrantInspect allows grantee, a person or a tool, to read the locks:
-	// dynamodb:GetItem, Scan and DescribeTable.
+	// GrantInspect allows grantee, a person or a tool, to read the locks and the
+	// table's settings: dynamodb:GetItem, Scan, DescribeTable and
+	// DescribeTimeToLive.
 	GrantInspect(grantee awsiam.IGrantable) awsiam.Grant
 
 	// GrantOperate allows grantee, a person or a tool, to read the locks, to
