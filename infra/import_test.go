@@ -171,7 +171,7 @@ func TestImportedTables(t *testing.T) {
 			if resource := encoded(statements(t, stack, "dynamodb:UpdateItem")[0]["Resource"]); !strings.Contains(resource, "table/orders-locks") {
 				t.Errorf("the permission is for %s", resource)
 			}
-			// The alarms of the app that has the table count the function too.
+			// Without EMF, the alarms of the table's own app count the function too.
 			for _, p := range resources(t, stack, "AWS::Logs::MetricFilter") {
 				transformations, _ := p["MetricTransformations"].([]any)
 				equal(t, "namespace", at(transformations[0], "MetricNamespace"), `"lambdalock/orders-locks"`)

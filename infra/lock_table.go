@@ -131,7 +131,8 @@ type LockTableProps struct {
 	// emf.Metrics of package telemetry/emf without another Service. Then alarms and
 	// dashboard take their numbers from these, for every namespace. Nil means
 	// false: from log lines, for the whole table, because functions need no option
-	// for that.
+	// for that. Functions that another app connects get no alarms by EMF: see
+	// [LockTable_FromTableName].
 	EMF *bool
 }
 
@@ -165,6 +166,11 @@ func newLockTable(scope constructs.Construct, id *string) *lockTable {
 // LockTable_FromTableName returns the lock table of another app in the stack's
 // account and Region. If the table is encrypted with a key of your own, also
 // grant the key to everybody who may lock.
+//
+// The alarms of the other app count the log lines of the functions that you
+// connect, if the CDK manages their log groups; no warning says if it does not.
+// If the table was made with LockTableProps.EMF, its alarms do not count these
+// lines: include alarms/emf.json in your app for each namespace.
 func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) ILockTable { //nolint:staticcheck // as the CDK names it
 	t := newLockTable(scope, id)
 	t.table, t.name = awsdynamodb.Table_FromTableName(t, jsii.String("Table"), tableName), tableName
