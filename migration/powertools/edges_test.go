@@ -219,6 +219,39 @@ func (h *hooked) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 	return h.fixture.UpdateItem(ctx, in, opts...)
 }
 
+// deaf is a table whose first answer never arrives.
+type deaf struct {
+	*fixture
+	answered bool
+}
+
+func (d *deaf) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := d.fixture.UpdateItem(ctx, in, opts...)
+	if !d.answered {
+		d.answered = true
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return out, err
+}
+
+// TestUnansweredClaim: a claim that was written, but not answered, keeps no
+// version from the event.
+func TestUnansweredClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.options.CutOver, f.options.Client = time.Now().Add(time.Hour), &deaf{fixture: f}
+		function := f.function()
+		if _, err := invoke(t, function); !errors.As(err, new(*lock.StoreError)) || len(f.runs) != 0 {
+			t.Errorf("%v, %d runs", err, len(f.runs))
+		}
+		if o, err := invoke(t, function); err != nil || o.Status != "shipped" {
+			t.Errorf("the next delivery returns %+v, %v", o, err)
+		}
+	})
+}
+
 // broken is a table that answers with an error, or never.
 type broken struct {
 	err error
@@ -266,7 +299,7 @@ func TestBrokenTable(t *testing.T) {
 					if e := new(lock.StoreError); !errors.As(err, &e) || !strings.Contains(err.Error(), c.within) || !strings.Contains(err.Error(), table) {
 						t.Errorf("%v", err)
 					}
-					if took := time.Since(began); took > 3*time.Second || len(f.runs) != 0 {
+					if took := time.Since(began); took > 5*time.Second || len(f.runs) != 0 {
 						t.Errorf("took %v, ran %d times", took, len(f.runs))
 					}
 					if id, _ := f.options.ID(event); len(b.key) != 2 || *text(b.key["id"]) != "idempotency#orders" || *text(b.key["sort"]) != id {

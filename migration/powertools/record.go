@@ -129,6 +129,7 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 		r.token = "" // nothing to end
 		return t.judge(ctx, r, refused.Item, now)
 	case err != nil:
+		t.release(ctx, r) // it may have been written, and no answer came
 		return t.failure(err, "dynamodb:UpdateItem")
 	}
 	return nil
@@ -152,8 +153,8 @@ func (t *Table[E]) complete(ctx context.Context, r *record, result any) {
 	r.token = ""
 }
 
-// release ends a claim whose event is not completed, so that the old version
-// may run. If it cannot, the claim ends at the deadline of the handler. It does
+// release ends a claim whose event is not completed, so that either version may
+// run. If it cannot, the claim ends at the deadline of the handler. It does
 // nothing after complete.
 func (t *Table[E]) release(ctx context.Context, r *record) {
 	if r.token != "" {
