@@ -151,7 +151,7 @@ func TestClaims(t *testing.T) {
 		"failed":                        {work: func(context.Context) error { return errors.New("failed") }},
 		"failed, requests repeated":     {work: func(context.Context) error { return errors.New("failed") }, copies: true},
 		"panicked":                      {work: func(context.Context) error { panic("panicked") }},
-		"completed after the deadline":  {work: func(ctx context.Context) error { <-ctx.Done(); return nil }, want: "shipped"},
+		"completed after the deadline":  {work: func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second / 2); return nil }, want: "shipped"},
 		"failed after the deadline":     {work: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
 		"retained shorter than it runs": {work: func(context.Context) error { time.Sleep(15 * time.Second); return nil }, retained: 5 * time.Second, want: "shipped"},
 	} {
@@ -219,16 +219,15 @@ func (h *hooked) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 	return h.fixture.UpdateItem(ctx, in, opts...)
 }
 
-// deaf is a table whose first answer never arrives.
+// deaf is a table of which the answer to one write never arrives.
 type deaf struct {
 	*fixture
-	answered bool
+	left int // writes up to that one
 }
 
 func (d *deaf) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	out, err := d.fixture.UpdateItem(ctx, in, opts...)
-	if !d.answered {
-		d.answered = true
+	if d.left--; d.left == 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -241,7 +240,7 @@ func TestUnansweredClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.options.CutOver, f.options.Client = time.Now().Add(time.Hour), &deaf{fixture: f}
+		f.options.CutOver, f.options.Client = time.Now().Add(time.Hour), &deaf{f, 1}
 		function := f.function()
 		if _, err := invoke(t, function); !errors.As(err, new(*lock.StoreError)) || len(f.runs) != 0 {
 			t.Errorf("%v, %d runs", err, len(f.runs))
@@ -250,6 +249,34 @@ func TestUnansweredClaim(t *testing.T) {
 			t.Errorf("the next delivery returns %+v, %v", o, err)
 		}
 	})
+}
+
+// TestHungAtTheEnd: if the old table hangs near the deadline, the lock still
+// has half of its reserve for its own completion.
+func TestHungAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for timeout, reserve := range map[time.Duration]time.Duration{3 * time.Second: 300 * time.Millisecond, time.Minute: time.Second} {
+		for name, early := range map[string]time.Duration{"just before": time.Millisecond, "at": 0, "after": -reserve / 10} {
+			t.Run(fmt.Sprintf("%v, completed %s the end", timeout, name), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t)
+					f.options.CutOver, f.options.Client = time.Now().Add(time.Hour), &deaf{f, 2}
+					f.work = func(ctx context.Context) error {
+						end, _ := ctx.Deadline()
+						time.Sleep(time.Until(end) - early)
+						return nil
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), timeout)
+					defer cancel()
+					_, err := f.function()(ctx, event)
+					if deadline, _ := ctx.Deadline(); time.Until(deadline) < reserve/2 || err != nil {
+						t.Errorf("%v, with %v left", err, time.Until(deadline))
+					}
+				})
+			})
+		}
+	}
 }
 
 // broken is a table that answers with an error, or never.

@@ -33,7 +33,8 @@ type attributes = map[string]types.AttributeValue
 // record is the old record of one event.
 type record struct {
 	id         string
-	token      string // in the attribute lambdalock, which Powertools overlooks; empty: no claim
+	token      string        // in the attribute lambdalock, which Powertools overlooks; empty: no claim
+	overtime   time.Duration // for the end of the claim, once the context has ended
 	validation string
 	completed  bool
 	data       types.AttributeValue // the stored result; nil: none
@@ -110,6 +111,7 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	if !ok {
 		end = now.Add(invocation.LongestDeadline)
 	}
+	r.overtime = invocation.Reserve(0, end.Sub(now)) / 4
 	end = end.Add(skew)
 	r.token = clock.From(ctx).Text()
 	set := attributes{
@@ -162,9 +164,17 @@ func (t *Table[E]) release(ctx context.Context, r *record) {
 	}
 }
 
-// end ends a claim, also after the context of the handler has ended.
+// end ends a claim, also after the context of the handler has ended. Then it
+// has a part of the time that the lock keeps for itself. Most of that is left,
+// or the process could end before the lock's row knows what has happened.
 func (t *Table[E]) end(ctx context.Context, r *record, set attributes) error {
-	return t.update(context.WithoutCancel(ctx), r, set, "#lambdalock = :token", attributes{})
+	within := answerWithin
+	if deadline, ok := ctx.Deadline(); ok {
+		within = max(deadline.Sub(clock.From(ctx).Now()), 0) + r.overtime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	return t.update(ctx, r, set, "#lambdalock = :token", attributes{})
 }
 
 // update sends one conditional update.
