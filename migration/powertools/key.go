@@ -39,7 +39,9 @@ func parse(field string, part any) (any, error) {
 }
 
 // missing reports whether the old function ran without idempotency for want of
-// a key.
+// a key. Older versions for Python took an object for a key although all its
+// values are null, and answered for one event with the result of another: their
+// record is not for us.
 //
 //   - https://github.com/aws-powertools/powertools-lambda-python/blob/v3.37.0/aws_lambda_powertools/utilities/idempotency/persistence/base.py
 //   - https://github.com/aws-powertools/powertools-lambda-typescript/blob/v2.35.0/packages/idempotency/src/IdempotencyHandler.ts
