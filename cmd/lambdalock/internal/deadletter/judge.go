@@ -184,9 +184,10 @@ func decisive(records []explain.Record) (found *explain.Key, why string) {
 	return found, ""
 }
 
-// theKey returns the key whose row is there. If there is none, or several that
-// do not agree on a row, it says so. Two functions may differ in the order
-// only, for which a row has nothing if it was the one without.
+// theKey returns the key whose row is there. If there is none, it says so. If
+// several do not agree on a row, the locks do say something, so it returns a
+// key without a name, for which the message stays. Two functions may differ in
+// the order only, for which a row has nothing if it was the one without.
 func theKey(keys []explain.Key) (found *explain.Key, why string) {
 	for i := range keys {
 		switch k := &keys[i]; {
@@ -194,7 +195,8 @@ func theKey(keys []explain.Key) (found *explain.Key, why string) {
 		case found == nil:
 			found = k
 		case found.Verdict.Row != k.Verdict.Row || found.Event != k.Event:
-			return nil, fmt.Sprintf("%s and %s both have a row: choose one with --key", found.Function, k.Function)
+			both := fmt.Sprintf("%s and %s both have a row: choose one with --key", found.Function, k.Function)
+			return &explain.Key{Verdict: &explain.Verdict{Would: explain.Refuse, Why: both}}, ""
 		case found.Verdict.Would == explain.Run:
 			found = k
 		}

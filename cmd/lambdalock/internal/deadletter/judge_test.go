@@ -59,6 +59,7 @@ func TestDecide(t *testing.T) {
 		"no row of that key":          {body: upload, key: "SQSMessage", rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}), action: Leave, why: "there is no row"},
 		"refused by the key function": {body: placed, key: "SQSBody(S3Object)", action: Leave, why: "SQSBody(S3Object) refuses it"},
 		"two rows":                    {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}, lock.Key{Name: "sqs/" + id, Event: id}), action: Leave, why: "both have a row"},
+		"two rows, sends unknown":     {body: upload, unknown: true, rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}, lock.Key{Name: "sqs/" + id, Event: id}), action: Leave, why: "both have a row"},
 		"two rows, one key":           {body: upload, key: "SQSMessage", rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}, lock.Key{Name: "sqs/" + id, Event: id}), action: Delete},
 		"own key, completed":          {body: placed, name: "{{.order}}", event: "{{.order}}", rows: completed(lock.Key{Name: "12345678901234567890", Event: "12345678901234567890"}), action: Delete},
 		"own key, completed by id":    {body: placed, name: "{{.customer}}", event: "{{.order}}", rows: completed(lock.Key{Name: "jane", Event: id}), action: Leave, why: "leave out --event"},
