@@ -81,7 +81,7 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 }
 
 // TestFunctionFlag: every command finds the table and the namespace of a
-// deployed function.
+// deployed function, whatever the shell has for others.
 func TestFunctionFlag(t *testing.T) {
 	t.Parallel()
 	s := commandtest.NewTable(t, "orders-locks")
@@ -90,7 +90,7 @@ func TestFunctionFlag(t *testing.T) {
 	rowtest.Complete(t, s.Store, lock.Key{Name: "cat", Event: "e2"}, nil, in("plain"))
 	rowtest.Complete(t, s.Store, lock.Key{Name: "order/4711", Event: "4711"}, nil, in("thumbnails"))
 	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "held"}, in("thumbnails"))
-	env := slices.Concat(s.Env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE="})
+	env := slices.Concat(s.Env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE=", "LOCK_NAMESPACE=elsewhere"})
 	const (
 		arn   = "arn:aws:lambda:eu-central-1:123456789012:function:thumbnails"
 		store = "dynamodb://orders-locks"

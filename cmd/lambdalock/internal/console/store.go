@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 
+	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
@@ -23,6 +25,16 @@ type StoreFlags struct {
 	Function  string `placeholder:"NAME" help:"Take the table and the namespace from this deployed Lambda function: a name or an ARN, either with :ALIAS."`
 
 	deployed *deployed.Function // whose Store and Namespace they are; nil: not resolved
+}
+
+// AfterApply drops the namespace of the environment if Function is given: what
+// the shell has for other commands is not what the function's code sets.
+func (f *StoreFlags) AfterApply(parsed *kong.Context) error {
+	given := slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "namespace" })
+	if f.Function != "" && !given {
+		f.Namespace = ""
+	}
+	return nil
 }
 
 // URL returns the URL of the store, or "" if nothing names one.
