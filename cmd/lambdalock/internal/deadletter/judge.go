@@ -229,13 +229,13 @@ func (j *Judge) keys(ctx context.Context, m *Message) (*explain.Event, error) {
 		case j.Event == nil:
 			return e, nil
 		}
-		return j.ownEvent(e.Records[0].Keys[0].Name, m)
+		return j.ownEvent(ctx, e.Records[0].Keys[0].Name, m)
 	}
 	name, err := fromBody(j.Name, m)
 	if err != nil {
 		return nil, err
 	}
-	return j.ownEvent(name, m)
+	return j.ownEvent(ctx, name, m)
 }
 
 // explained asks the key functions.
@@ -248,13 +248,18 @@ func (j *Judge) explained(ctx context.Context, m *Message) (*explain.Event, erro
 
 // ownEvent returns the key of that name whose Event is that of --event, or the
 // message's id, as with SQSBody. It has no Order: that of the queue is lost,
-// and a message that is sent back comes after all others.
-func (j *Judge) ownEvent(name string, m *Message) (*explain.Event, error) {
-	if j.Event == nil && m.failed != nil {
+// and a message that is sent back comes after all others. One key does not tell
+// of an event with several records.
+func (j *Judge) ownEvent(ctx context.Context, name string, m *Message) (*explain.Event, error) {
+	switch {
+	case j.Event == nil && m.failed != nil:
 		return nil, errors.New("only the events of a queue have a message id: give --event, too")
-	}
-	if j.Event == nil {
+	case j.Event == nil:
 		return explain.OfKey(lock.Key{Name: name, Event: m.ID}), nil
+	case m.failed != nil:
+		if e, err := explain.Explain(ctx, m.failed.event); err == nil && len(e.Records) > 1 {
+			return nil, errors.New("its event has several records, each with a key of its own: leave out --name and --event")
+		}
 	}
 	event, err := fromBody(j.Event, m)
 	return explain.OfKey(lock.Key{Name: name, Event: event}), err
