@@ -120,14 +120,25 @@ func (q *Queue) keep(received []*Message) []*Message {
 	var fresh []*Message
 	for _, m := range received {
 		q.hidden[m.ID] = m // with the newest receipt
-		if q.seen[m.ID] || m.failed != nil && q.seen[m.failed.id] {
+		if q.received[m.ID] || q.sent[m.ID] || m.failed != nil && q.sent[m.failed.id] {
 			q.again++
 			continue
 		}
-		q.seen[m.ID], q.again = true, 0
+		q.received[m.ID], q.again = true, 0
 		fresh = append(fresh, m)
 	}
 	return fresh
+}
+
+// FailedAgain returns how many messages are here again because what was sent,
+// or the invocation, has failed. Receive does not return them.
+func (q *Queue) FailedAgain() (n int) {
+	for id := range q.hidden {
+		if !q.received[id] {
+			n++
+		}
+	}
+	return n
 }
 
 // CameBack reports whether the messages that stay came back faster than the
@@ -169,7 +180,7 @@ func (q *Queue) Send(ctx context.Context, all []*Message) []error {
 		p := &parts{failed: out.Failed}
 		for _, e := range out.Successful {
 			p.done = append(p.done, e.Id)
-			q.seen[aws.ToString(e.MessageId)] = true
+			q.sent[aws.ToString(e.MessageId)] = true
 		}
 		return p, nil
 	})

@@ -51,9 +51,10 @@ type Queue struct {
 	hide   time.Duration
 	urls   map[string]string // of queues, by ARN
 
-	seen   map[string]bool     // ids of messages that were received or sent, and of invocations
-	again  int                 // messages that came again since one that is new
-	hidden map[string]*Message // by id: those that are ours
+	received map[string]bool     // ids of messages that Receive returned
+	sent     map[string]bool     // and of those that were sent, and of invocations
+	again    int                 // messages that came again since one that is new
+	hidden   map[string]*Message // by id: those that are ours
 }
 
 // Open returns the dead-letter queue. Names are those of queues of this account
@@ -61,7 +62,7 @@ type Queue struct {
 // to the queue that each came from if to is empty. Received messages stay
 // invisible to others for hide.
 func Open(ctx context.Context, client Client, name, to string, hide time.Duration) (*Queue, error) {
-	q := &Queue{client: client, hide: hide, urls: map[string]string{}, seen: map[string]bool{}, hidden: map[string]*Message{}}
+	q := &Queue{client: client, hide: hide, urls: map[string]string{}, received: map[string]bool{}, sent: map[string]bool{}, hidden: map[string]*Message{}}
 	var err error
 	var has attributes
 	if q.url, has, err = q.find(ctx, name); err != nil {

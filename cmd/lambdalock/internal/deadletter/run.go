@@ -166,7 +166,7 @@ func (r *Run) invoke(ctx context.Context, some []*Decision) (errs []error) {
 		}
 		id, err := r.judge.Functions.invoke(ctx, d.To, d.message.failed.event)
 		if id != "" {
-			r.queue.seen[id] = true
+			r.queue.sent[id] = true
 		}
 		if errs = append(errs, err); denied(err) {
 			break

@@ -170,6 +170,8 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 		done: map[string]int{}, both: map[string]int{}, perhaps: map[string]int{},
 	}
 	err := r.rounds(ctx, ask)
+	r.again = q.FailedAgain()
+	r.stay += r.again
 	switch {
 	case err != nil:
 		r.early = "It ended early: there may be messages that it did not look at."

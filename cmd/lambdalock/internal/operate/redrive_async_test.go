@@ -21,13 +21,19 @@ const failedFunction = "arn:aws:lambda:eu-west-1:123456789012:function:thumbnail
 // fails puts an order that failed in an asynchronous invocation into the queue.
 func (f *redriveTest) fails(t *testing.T, id string, completed bool) {
 	t.Helper()
-	m := f.Put("dlq", "", id, "", fmt.Sprintf(`{"requestContext":{"requestId":"r-%s","functionArn":%q,"condition":"RetriesExhausted"},"requestPayload":{"order":%q}}`, id, failedFunction, id))
-	delete(m.Attributes, "DeadLetterQueueSourceArn")
+	f.failed("r-"+id, id)
 	event := "x"
 	if completed {
 		event = id
 	}
 	rowtest.Complete(t, f.store, lock.Key{Name: id, Event: event}, nil)
+}
+
+// failed puts the order of a request into the queue, as the message of a
+// failure destination.
+func (f *redriveTest) failed(request, id string) {
+	m := f.Put("dlq", "", id, "", fmt.Sprintf(`{"requestContext":{"requestId":%q,"functionArn":%q,"condition":"RetriesExhausted"},"requestPayload":{"order":%q}}`, request, failedFunction, id))
+	delete(m.Attributes, "DeadLetterQueueSourceArn")
 }
 
 // runAsync is run for orders, with the question that was asked.
@@ -114,6 +120,46 @@ func TestRedriveInvokes(t *testing.T) {
 				}
 				if left := f.Bodies("dlq"); len(left) > 0 || len(events) != 21 {
 					t.Errorf("%d are left, %d events were invoked", len(left), len(events))
+				}
+			})
+		})
+	}
+}
+
+// TestRedriveCountsWhatFailsAgain: a message that comes back while the command
+// runs, because its event failed again, is in the queue in the end.
+func TestRedriveCountsWhatFailsAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		put, again func(f *redriveTest)
+		says       string
+	}{
+		"sent": {
+			func(f *redriveTest) { f.Put("dlq", "orders", "queued", "", `{"order":"m0"}`) },
+			func(f *redriveTest) { f.Move("orders", "dlq") },
+			"0 deleted, 1 sent, 1 left: 1 failed again.",
+		},
+		"invoked": {
+			func(f *redriveTest) { f.failed("r-m0", "m0") },
+			func(f *redriveTest) { f.failed(f.Invoked[0].RequestID, "again") },
+			"0 deleted, 0 sent, 1 invoked, 1 left: 1 failed again.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newRedriveTest(t, 0, 0)
+				rowtest.Complete(t, f.store, lock.Key{Name: "m0", Event: "x"}, nil)
+				c.put(f)
+				f.Fault = func(operation string, applied bool) error {
+					if operation == "DeleteMessageBatch" && applied {
+						c.again(f)
+					}
+					return nil
+				}
+				said, _, err := f.runAsync(t.Context(), t)
+				if status(err) != 1 || !strings.Contains(said, c.says) || len(f.Bodies("dlq")) != 1 || f.Hidden("dlq") > 0 {
+					t.Errorf("status %d, %v, %d are here\n%s", status(err), err, len(f.Bodies("dlq")), said)
 				}
 			})
 		})

@@ -37,6 +37,7 @@ type redriven struct {
 	out           io.Writer
 	json, dry     bool
 	deleted, stay int
+	again         int            // of stay: back since, because they failed again
 	done          map[string]int // by action: sent or invoked, and deleted
 	both, perhaps map[string]int // and not deleted
 	early         string         // why it may not have seen all messages
@@ -168,7 +169,11 @@ func (r *redriven) summary() string {
 			text += fmt.Sprintf("%d perhaps %s and still here, ", n, a.verb)
 		}
 	}
-	text += fmt.Sprintf("%d left.", r.stay)
+	text += fmt.Sprintf("%d left", r.stay)
+	if r.again > 0 {
+		text += fmt.Sprintf(": %d failed again", r.again)
+	}
+	text += "."
 	if r.dry {
 		text = "Would be: " + text
 	}
