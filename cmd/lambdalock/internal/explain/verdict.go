@@ -3,7 +3,9 @@ package explain
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
@@ -42,7 +44,8 @@ func OfKey(key lock.Key) *Event {
 	return &Event{Kind: givenKey, Records: []Record{{Keys: []Key{newKey("the given key", key)}}}}
 }
 
-// Judge asks the store about every key of the event.
+// Judge asks the store about every key of the event. A row that cannot be read
+// does not end it: claims of it are refused.
 func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace string, now time.Time) error {
 	for i := range e.Records {
 		for j := range e.Records[i].Keys {
@@ -52,13 +55,28 @@ func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace str
 			}
 			c := k.claim(namespace, now)
 			row, err := store.Read(ctx, c.Name)
-			if err != nil {
+			switch {
+			case err == nil:
+				k.Verdict = judge(&row, &c)
+			case damaged(ctx, store, namespace, err):
+				k.Verdict = &Verdict{Row: c.Name, Would: Refuse, Why: "the row cannot be read: " + inspect.Safe(strings.TrimPrefix(err.Error(), "lambdalock: "))}
+			default:
 				return err
 			}
-			k.Verdict = judge(&row, &c)
 		}
 	}
 	return nil
+}
+
+// damaged reports whether a read failed because of its row: another one of the
+// namespace, which is not there, can be read.
+func damaged(ctx context.Context, store driver.Inspector, namespace string, err error) bool {
+	e := (*driver.Error)(nil)
+	if !errors.As(err, &e) || !e.Lasting {
+		return false
+	}
+	_, err = store.Read(ctx, stored.Name(stored.Prefix(namespace), rand.Text()))
+	return err == nil
 }
 
 // claim returns the claim that package lock would make.

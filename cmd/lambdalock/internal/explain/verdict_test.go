@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -53,5 +55,32 @@ func TestVerdictOfInterrupted(t *testing.T) { // F19
 				}
 			})
 		})
+	}
+}
+
+// damaged is a store whose reads of one name fail, or of all.
+type damaged struct {
+	driver.Inspector
+	name string // empty: all
+}
+
+func (d damaged) Read(ctx context.Context, name string) (driver.Row, error) {
+	if d.name == "" || d.name == name {
+		return driver.Row{}, &driver.Error{Store: "it", Lasting: true, Err: errors.New("no readable stamp")}
+	}
+	return d.Inspector.Read(ctx, name)
+}
+
+// TestVerdictOfADamagedRow: it is about that row. A store that cannot be read
+// at all is an error.
+func TestVerdictOfADamagedRow(t *testing.T) { // F41
+	t.Parallel()
+	e := explain.OfKey(lock.Key{Name: "n", Event: "e"})
+	expect.Must(t, e.Judge(t.Context(), damaged{memstore.New(), "orders/n"}, "orders", time.Now()))
+	if v := e.Records[0].Keys[0].Verdict; v.Row != "orders/n" || v.Would != explain.Refuse || !strings.Contains(v.Why, "no readable stamp") {
+		t.Errorf("got %+v", *v)
+	}
+	if err := e.Judge(t.Context(), damaged{memstore.New(), ""}, "orders", time.Now()); !errors.As(err, new(*driver.Error)) {
+		t.Errorf("got %v, want that of the store", err)
 	}
 }
