@@ -145,3 +145,29 @@ func TestChangesStayInTheNamespace(t *testing.T) {
 		t.Errorf("the whole name of a row of the namespace: %v", err)
 	}
 }
+
+// TestChangesRefuseTwoLocks: without a namespace, a name with a slash may be
+// that of a lock without one, or the whole name of another lock.
+func TestChangesRefuseTwoLocks(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	rowtest.Complete(t, store, lock.Key{Name: "a", Event: "e"}, nil) // in the namespace orders
+	rowtest.Acquire(t, store, "f request 1", time.Hour, lock.Key{Name: "orders/a"}, func(o *lock.Options) { o.Namespace = "" })
+	for name, change := range map[string]func() error{
+		"release": func() error {
+			return release(t.Context(), store, "", "orders/a", io.Discard, answering(nil, nil))
+		},
+		"forget": func() error {
+			return (&Forget{Key: "orders/a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
+		},
+	} {
+		if err := change(); status(err) != 1 || !strings.Contains(err.Error(), "orders/a and /orders/a both have a row") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if row := rowtest.Read(t, store, "orders/a"); len(row.Memory.Completed) != 1 {
+		t.Error("the event of the first was forgotten")
+	}
+	expect.OK(t, release(t.Context(), store, "", "/orders/a", io.Discard, answering(nil, nil)))
+	expect.OK(t, (&Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil)))
+}

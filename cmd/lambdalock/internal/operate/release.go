@@ -138,7 +138,8 @@ func settle(ctx context.Context, store driver.Store, s *driver.Settlement) (ok, 
 }
 
 // findToChange is inspect.Find for a command that changes the row. A name that
-// the namespace lacks may be the whole one of a row elsewhere, by accident.
+// the namespace lacks may be the whole one of a row elsewhere, by accident, and
+// without a namespace a name may mean two rows.
 func findToChange(ctx context.Context, store driver.Store, namespace, key string) (driver.Inspector, driver.NamedRow, error) {
 	inspector, err := inspect.Inspector(store)
 	if err != nil {
@@ -152,8 +153,23 @@ func findToChange(ctx context.Context, store driver.Store, namespace, key string
 		return nil, row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
 	case row.Newer:
 		return nil, row, no("a newer version of lambdalock wrote the row %s: use that version to change it", inspect.Safe(row.Name))
+	case namespace == "" && !strings.HasPrefix(key, "/"): // which begins a whole name without a namespace
+		return inspector, row, onlyOne(ctx, inspector, row.Name, key)
 	}
 	return inspector, row, nil
+}
+
+// onlyOne returns an error if the key may mean another row than the found one.
+func onlyOne(ctx context.Context, store driver.Inspector, found, key string) error {
+	for row, err := range inspect.ReadAll(ctx, store, "", []string{key}) {
+		if err != nil {
+			return err
+		}
+		if row.Name != found {
+			return no("nothing was changed: %s and %s both have a row: for the first give its --namespace and the name without it, for the second that whole name", inspect.Safe(found), inspect.Safe(row.Name))
+		}
+	}
+	return nil
 }
 
 // notHeld returns the error for a name without a holder, which names the slots
