@@ -34,7 +34,7 @@ type Redrive struct {
 	Event   string        `placeholder:"TEMPLATE" help:"With --key or --name: the key's Event, such as '{{.order.id}}' (that of the key function; with --name the message's id)."`
 	Unknown bool          `help:"Also send messages, and invoke functions with events, of which the locks say nothing."`
 	DryRun  bool          `help:"Only show what would be done."`
-	Hide    time.Duration `default:"10m" help:"How long messages stay invisible for others: the time that you have to answer (${default})."`
+	Hide    time.Duration `default:"10m" help:"How long messages stay invisible for others (${default}). You have about half of that to answer: the rest is for reading, and for the requests afterwards."`
 }
 
 // Help returns what --help adds.
