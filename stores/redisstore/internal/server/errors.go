@@ -114,7 +114,8 @@ func codeOf(answer string) string {
 	switch {
 	case strings.Contains(answer, "max number of clients"):
 		return "MAXCLIENTS"
-	case strings.Contains(answer, "The user executing the script can't"):
+	case strings.Contains(answer, "ACL failure in script"), // Valkey, and Redis since 7.2
+		strings.Contains(answer, "The user executing the script can't"):
 		return "NOPERM"
 	case strings.Contains(answer, "unauthenticated"): // refused for its length before it was read
 		return "NOAUTH"

@@ -54,6 +54,8 @@ var errorFlags = []struct {
 	{said("NOPERM this user has no permissions to run the 'scan' command"), lasts, "+scan"},
 	{said("NOPERM this user has no permissions to run the 'cluster|slots' command"), lasts, "+cluster"},
 	{said("ERR The user executing the script can't run this command or subcommand script: a"), lasts, "+hset"},
+	{said("ERR ACL failure in script: User u has no permissions to run the 'hset' command script: a, on @user_script:5."), lasts, "hset was denied"},
+	{said("ERR ACL failure in script: No permissions to access a key script: a, on @user_script:5."), lasts, "~lambdalock:*"},
 	{said("NOAUTH Authentication required."), lasts, "password"},
 	{said("ERR Protocol error: unauthenticated multibulk length"), lasts, "password"},
 	{said("WRONGPASS invalid username-password pair"), lasts, "password"},
