@@ -109,6 +109,8 @@
 // or of the renewal, that was applied last changes nothing, so it cannot extend
 // the lease twice. A renewal that arrives when leaseEnd has passed is refused
 // (F3, F19): its owner may be dead. A script looks first and writes afterwards,
-// so no error leaves a row half written. Each uses one key, so it runs on a
-// cluster.
+// so a full server or a replica refuses it whole. Only a server that lacks or
+// denies a command stops in the middle: such an error counts as one after which
+// the request may have been applied, and Check finds a denial before. Each
+// script uses one key, so it runs on a cluster.
 package redisstore

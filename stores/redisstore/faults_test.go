@@ -216,8 +216,14 @@ func TestPermissions(t *testing.T) { // F10, F40
 	for i, rule := range rules {
 		store := as(append(append([]string{}, rules[:i]...), rules[i+1:]...)...)
 		expect.Must(t, admin.ScriptFlush(t.Context()).Err())
-		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
+		if err := store.Check(t.Context()); !errors.As(err, &e) || !e.Lasting || !e.Answered || !strings.Contains(e.Hint, "+hget") {
+			t.Errorf("without %s: a check gives the error %v, want a permanent one with the permissions", rule, err)
+		}
+		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || !e.Lasting || !e.Answered || !strings.Contains(e.Hint, "+hget") {
 			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
+		}
+		if e.Unapplied && admin.Exists(t.Context(), "lambdalock:"+rule).Val() != 0 {
+			t.Errorf("without %s: the claim counts as not applied, but has left a row", rule)
 		}
 	}
 }

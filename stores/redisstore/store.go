@@ -69,8 +69,8 @@ func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error)
 
 func result(a server.Answer) (driver.Row, bool, error) { return a.Row, a.Applied != 0, a.Err }
 
-// Check implements [driver.Checker]. It runs a script that only reads, which
-// needs the same commands as an acquire.
+// Check implements [driver.Checker]. It runs a script that only reads, and
+// fails if the user lacks a command that another script needs.
 func (s *Store) Check(ctx context.Context) error { return s.server.Check(ctx) }
 
 // Read implements [driver.Inspector].

@@ -53,7 +53,7 @@ const (
 	notCluster = "not a cluster"
 	noDatabase = "no database"
 	noCommand  = "no command"
-	badScript  = "bad script" // it failed, perhaps after a write
+	badScript  = "bad script"
 )
 
 var (
@@ -66,6 +66,9 @@ var (
 	// and proxies, and failed that a script does not work.
 	unknown = regexp.MustCompile(`(?i)(unknown|unsupported) (redis |valkey )?command|command is not (available|allowed|supported)|wrong number of arg`)
 	failed  = regexp.MustCompile(`(?i)attempt to (compare|perform|index|call|concatenate)|error compiling script`)
+	// midway finds that a command stopped a script. Another one may have written
+	// before, because the server checks each by itself.
+	midway = regexp.MustCompile(`(?i)\b(from|in)( lua)? script|executing the script`)
 )
 
 // classify returns the error as a [*driver.Error], which says whether a later
@@ -94,7 +97,8 @@ func (s *Server) classify(err error) error {
 		return e
 	}
 	if hint, ok := lasting[code]; ok {
-		e.Lasting, e.Unapplied, e.Hint = true, !repeats && code != badScript, hint
+		stopped := code == badScript || midway.MatchString(answered.Error())
+		e.Lasting, e.Unapplied, e.Hint = true, !repeats && !stopped, hint
 		if found := command.FindStringSubmatch(answered.Error()); found != nil {
 			e.Action = found[1]
 		}

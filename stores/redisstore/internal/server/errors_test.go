@@ -26,6 +26,7 @@ func (said) RedisError() {}
 var (
 	passes   = driver.Error{Answered: true, Unapplied: true}
 	lasts    = driver.Error{Answered: true, Unapplied: true, Lasting: true}
+	partly   = driver.Error{Answered: true, Lasting: true} // perhaps after a write
 	unknowns = driver.Error{Answered: true}
 	unclear  = driver.Error{}
 	unsent   = driver.Error{Unapplied: true}
@@ -53,9 +54,9 @@ var errorFlags = []struct {
 	{said("NOPERM this user has no permissions to run the 'evalsha' command"), lasts, "+evalsha"},
 	{said("NOPERM this user has no permissions to run the 'scan' command"), lasts, "+scan"},
 	{said("NOPERM this user has no permissions to run the 'cluster|slots' command"), lasts, "+cluster"},
-	{said("ERR The user executing the script can't run this command or subcommand script: a"), lasts, "+hset"},
-	{said("ERR ACL failure in script: User u has no permissions to run the 'hset' command script: a, on @user_script:5."), lasts, "hset was denied"},
-	{said("ERR ACL failure in script: No permissions to access a key script: a, on @user_script:5."), lasts, "~lambdalock:*"},
+	{said("ERR The user executing the script can't run this command or subcommand script: a"), partly, "+hset"},
+	{said("ERR ACL failure in script: User u has no permissions to run the 'hset' command script: a, on @user_script:5."), partly, "hset was denied"},
+	{said("ERR ACL failure in script: No permissions to access a key script: a, on @user_script:5."), partly, "~lambdalock:*"},
 	{said("NOAUTH Authentication required."), lasts, "password"},
 	{said("ERR Protocol error: unauthenticated multibulk length"), lasts, "password"},
 	{said("WRONGPASS invalid username-password pair"), lasts, "password"},
@@ -67,8 +68,9 @@ var errorFlags = []struct {
 	{said("ERR DB index is out of range"), lasts, "DB"},
 	{said("ERR unknown command 'EVALSHA', with args beginning with: 'a'"), lasts, "EVALSHA"},
 	{said("ERR wrong number of arguments for 'evalsha' command"), lasts, "EVALSHA"},
-	{said("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: Unknown Redis command called from Lua script"), lasts, "PEXPIREAT"},
-	{said("ERR user_script:5: attempt to compare nil"), driver.Error{Answered: true, Lasting: true}, "attempt"},
+	{said("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: Unknown Redis command called from Lua script"), partly, "PEXPIREAT"},
+	{said("ERR Unknown Redis command called from script script: a, on @user_script:5."), partly, "PEXPIREAT"},
+	{said("ERR user_script:5: attempt to compare nil"), partly, "attempt"},
 	{said("ERR Script attempted to access a non local key in a cluster node script"), unknowns, "non local"},
 	{said("upstream failure"), unknowns, "upstream"},
 	{said("UNKILLABLE Sorry the script already executed write commands"), unknowns, "UNKILLABLE"},

@@ -24,6 +24,8 @@ var (
 	joinText string
 	//go:embed scripts/read.lua
 	readText string
+	//go:embed scripts/check.lua
+	checkText string
 
 	acquireScript = redis.NewScript(rowScript + acquireText)
 	renewScript   = redis.NewScript(rowScript + renewText)
@@ -31,6 +33,7 @@ var (
 	markScript    = redis.NewScript(rowScript + markText)
 	joinScript    = redis.NewScript(rowScript + joinText)
 	readScript    = redis.NewScript(rowScript + readText)
+	checkScript   = redis.NewScript(rowScript + checkText)
 )
 
 // reply is the answer of a script.

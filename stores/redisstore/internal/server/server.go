@@ -35,10 +35,10 @@ func (s *Server) Process() string {
 	return ""
 }
 
-// Check runs a script that only reads, which needs the same commands as an
-// acquire.
+// Check runs a script that only reads, and fails if the user lacks a command
+// that another script needs.
 func (s *Server) Check(ctx context.Context) error {
-	return s.run(ctx, readScript, "", view{}, s.asks()).Err
+	return s.run(ctx, checkScript, "", view{}, s.asks()).Err
 }
 
 // Read reads a row.
