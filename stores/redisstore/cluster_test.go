@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -95,6 +96,49 @@ func TestRedirection(t *testing.T) {
 		return true
 	})
 	redistest.MustAcquire(t, store, redistest.Claim("n"))
+}
+
+// TestClusterPermissions uses a cluster client whose user has nothing but what
+// the hints of denials name, while a slot moves to another server.
+func TestClusterPermissions(t *testing.T) { // F10, F40
+	t.Parallel()
+	minis := [2]*miniredis.Miniredis{redistest.NewMini(t), redistest.NewMini(t)}
+	const always = "evalsha eval time hmget hgetall hset hdel pexpireat "
+	var allowed atomic.Value
+	allowed.Store(always)
+	for i, m := range minis {
+		m.Server().SetPreHook(func(c *minserver.Peer, command string, args ...string) bool {
+			full := strings.ToLower(command)
+			if full == "cluster" {
+				full += "|" + strings.ToLower(args[0])
+			}
+			switch {
+			case full == "hello" || full == "client": // of every connection
+				return false
+			case !slices.Contains(strings.Fields(allowed.Load().(string)), full):
+				c.WriteError("NOPERM User u has no permissions to run the '" + full + "' command")
+			case full == "asking":
+				c.WriteOK()
+			case i == 0 && strings.HasPrefix(full, "eval"):
+				c.WriteError("ASK 1 " + minis[1].Addr())
+			default:
+				return false
+			}
+			return true
+		})
+	}
+	acquire := func() error {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{minis[0].Addr()}, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		_, _, err := redistest.Must(redisstore.New(client)).Acquire(t.Context(), redistest.Claim("n"))
+		return err
+	}
+	var e *driver.Error
+	if err := acquire(); !errors.As(err, &e) || !e.Lasting || e.Action != "cluster|slots" {
+		t.Fatalf("error %v, want a permanent one that names cluster|slots", err)
+	}
+	allowed.Store(always + strings.ReplaceAll(e.Hint, "+", ""))
+	expect.OK(t, acquire())
 }
 
 // seen is a hook, such as one for traces, that counts what it sees.

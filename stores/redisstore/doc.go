@@ -52,9 +52,9 @@
 //
 //	~lambdalock:* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat
 //
-// Listing rows needs +scan, and with a cluster client +cluster. +info allows
-// the warning of eviction, and lets a quorum notice that two of its clients
-// reach one server.
+// A cluster client also needs +cluster|slots +cluster|shards +asking, to learn
+// which server has a key. Listing rows needs +scan. +info allows the warning of
+// eviction, and lets a quorum notice that two of its clients reach one server.
 //
 // # The row
 //

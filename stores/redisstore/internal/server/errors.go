@@ -48,6 +48,11 @@ var lasting = map[string]string{
 
 const permissions = "allow the user: ~" + keyPrefix + "* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat"
 
+// clusterPermissions are what a cluster client needs besides, to learn which
+// server has a key: with CLUSTER SHARDS, or in older versions CLUSTER SLOTS,
+// and ASKING while slots move.
+const clusterPermissions = "for a cluster client, allow the user also +cluster|slots +cluster|shards +asking"
+
 // Codes of answers that have none.
 const (
 	notCluster = "not a cluster"
@@ -102,8 +107,11 @@ func (s *Server) classify(err error) error {
 		if found := command.FindStringSubmatch(answered.Error()); found != nil {
 			e.Action = found[1]
 		}
-		if root, _, _ := strings.Cut(e.Action, "|"); root == "scan" || root == "cluster" {
-			e.Hint = "allow the user +" + root + ", which only those need who list rows"
+		switch root, _, _ := strings.Cut(e.Action, "|"); root {
+		case "scan":
+			e.Hint = "allow the user +scan, which only those need who list rows"
+		case "cluster", "asking":
+			e.Hint = clusterPermissions
 		}
 	}
 	return e
