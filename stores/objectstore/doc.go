@@ -7,28 +7,30 @@
 //
 // The key is the name, percent-encoded (see [Key]). The body is JSON:
 //
-//	field        present       meaning
-//	name         always        the lock name
-//	fence        always        fencing token: microseconds since 1970, rises with every acquisition
-//	fenceBefore  from 2nd on   the fence before that: tells whose completion the memory is
-//	stamp        always        orders claims: when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
-//	heldUntil    while held    end of the lease by the owner's clock
-//	lease        while held    how long the lease lasts from the write that began it
-//	leasedAt     after others  when the lease began, by the service's clock, if others wrote the object since
-//	holder       while held    who holds it: function, request id, log stream; not in a cooldown
-//	event        while held    the event being worked on, if the key has one
-//	payload      while held    digest of its payload, if the key has one
-//	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
-//	takesMarks   with Latest   true while the holder looks at marks
-//	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until the lease ends
-//	completed    with events   completed events in the order of completion, when each is forgotten and, if it is known, was completed (at)
-//	highestOrder with orders   highest completed order
-//	resultBody   with Replay   result of resultEvent (base64)
-//	resultEvent  with Replay
-//	deleteAfter  always        until when the row must be kept, for those who delete objects
-//	writes       always        how often the object was written: no two writes have the same bytes
-//	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
+//	field          present       meaning
+//	name           always        the lock name
+//	fence          always        fencing token: microseconds since 1970, rises with every acquisition
+//	fenceBefore    from 2nd on   the fence before that: tells whose completion the memory is
+//	stamp          always        orders claims: when the last owner acquired, or a later claim was abandoned
+//	ownerToken     while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
+//	heldUntil      while held    end of the lease by the owner's clock
+//	lease          while held    how long the lease lasts from the write that began it
+//	leasedAt       after others  when the lease began, by the service's clock, if others wrote the object since
+//	holder         while held    who holds it: function, request id, log stream; not in a cooldown
+//	event          while held    the event being worked on, if the key has one
+//	payload        while held    digest of its payload, if the key has one
+//	marks          while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
+//	takesMarks     with Latest   true while the holder looks at marks
+//	interruptedFor while held    with OnInterrupted: for how long after the lease the event counts as interrupted if the holder dies
+//	cooldown       in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until the lease ends
+//	completed      with events   completed events in the order of completion, when each is forgotten and, if it is known, was completed (at)
+//	highestOrder   with orders   highest completed order
+//	interrupted    after a death interrupted events: when the run began (since), its holder, and when each is forgotten
+//	resultBody     with Replay   result of resultEvent (base64)
+//	resultEvent    with Replay
+//	deleteAfter    always        until when the row must be kept, for those who delete objects
+//	writes         always        how often the object was written: no two writes have the same bytes
+//	rowFormat      never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
 // If two writes had the same bytes, they might have the same version, such as
 // an ETag that is a digest. A delayed duplicate of the first would then be

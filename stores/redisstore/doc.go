@@ -60,29 +60,31 @@
 //
 // One hash per lock name, at the key "lambdalock:" and the name:
 //
-//	field        present       meaning
-//	fence        always        fencing token: microseconds since 1970 when it was acquired, or the last one and one more if that is higher
-//	stamp        always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
-//	claimStamp   while held    stamp of the owner's claim
-//	heldUntil    while held    end of the lease by the owner's clock (UTC, microseconds)
-//	leaseEnd     while held    end of the lease by the server's clock (microseconds since 1970)
-//	holder       while held    who holds it: function, request id, log stream; not in a cooldown
-//	event        while held    the event being worked on, if the key has one
-//	payload      while held    digest of its payload, if the key has one
-//	marks        while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
-//	takesMarks   with Latest   1 while the holder looks at marks
-//	cooldown     in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until leaseEnd
-//	completed    with events   a line for each: event, when it is forgotten, digest of its payload; and after it, if it is known, a line with % and when it was completed
-//	highestOrder with orders   highest completed order
-//	resultBody   with Replay   result of resultEvent
-//	resultEvent  with Replay
-//	line         with waiters  the last place in line that a waiter was given: only paces them, see driver.Line
-//	served       with waiters  the place of the last owner that had one
-//	deleteAfter  always        until when the row is kept, by the owner's clock
-//	memoryStamp  in a quorum   stamp of the claim that completed last, so that the newest memory is known
-//	cleared      in a quorum   token of the lock that others released here, because its own release did not arrive in time
-//	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
+//	field          present       meaning
+//	fence          always        fencing token: microseconds since 1970 when it was acquired, or the last one and one more if that is higher
+//	stamp          always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
+//	ownerToken     while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
+//	claimStamp     while held    stamp of the owner's claim
+//	heldUntil      while held    end of the lease by the owner's clock (UTC, microseconds)
+//	leaseEnd       while held    end of the lease by the server's clock (microseconds since 1970)
+//	holder         while held    who holds it: function, request id, log stream; not in a cooldown
+//	event          while held    the event being worked on, if the key has one
+//	payload        while held    digest of its payload, if the key has one
+//	marks          while held    how many runs others have asked the holder for, with Latest, and until an event is completed; -1: no more
+//	takesMarks     with Latest   1 while the holder looks at marks
+//	interruptedFor while held    with OnInterrupted: for how many milliseconds after the lease the event counts as interrupted if the holder dies
+//	cooldown       in a cooldown token of the acquisition that has ended: with HoldAtLeast the name stays held until leaseEnd
+//	completed      with events   a line for each: event, when it is forgotten, digest of its payload; and after it, if it is known, a line with % and when it was completed
+//	highestOrder   with orders   highest completed order
+//	interrupted    after a death a line for each interrupted event: event, when it is forgotten, when its run began, digest of its payload, holder
+//	resultBody     with Replay   result of resultEvent
+//	resultEvent    with Replay
+//	line           with waiters  the last place in line that a waiter was given: only paces them, see driver.Line
+//	served         with waiters  the place of the last owner that had one
+//	deleteAfter    always        until when the row is kept, by the owner's clock
+//	memoryStamp    in a quorum   stamp of the claim that completed last, so that the newest memory is known
+//	cleared        in a quorum   token of the lock that others released here, because its own release did not arrive in time
+//	rowFormat      never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
 // The events are one field, because a completion replaces all of them and an
 // acquire returns all of them: 5,000 are one value to write and one to read,
@@ -101,16 +103,22 @@
 //	completed has no such event, or its time has passed             P5: the event is not completed
 //	highestOrder is below the order, byte by byte                   the event is not stale
 //	and there is no ownerToken, or leaseEnd has passed, and         F19, F23: the name is free, or its holder died …
-//	    stamp is below the claim's                                  F3, F44: … and this is not a late copy of a claim that has ended
+//	    stamp is below the claim's, and                             F3, F44: … and this is not a late copy of a claim that has ended …
+//	    the claim names ownerToken if there is interruptedFor,      … and the claim knows what that dead holder has left
+//	    and no dead owner otherwise
 //	 or ownerToken is the claim's, and                              F1: our own claim, repeated …
 //	    neither stamp nor heldUntil is above the claim's            F44: … and not after a renewal, or a later round
 //
-// That is Row.Judge of package lock/driver, in the script. A copy of the claim,
-// or of the renewal, that was applied last changes nothing, so it cannot extend
-// the lease twice. A renewal that arrives when leaseEnd has passed is refused
-// (F3, F19): its owner may be dead. A script looks first and writes afterwards,
-// so a full server or a replica refuses it whole. Only a server that lacks or
-// denies a command stops in the middle: such an error counts as one after which
-// the request may have been applied, and Check finds a denial before. Each
-// script uses one key, so it runs on a cluster.
+// That is Row.Judge of package lock/driver, in the script. Which interrupted
+// events a row keeps, no script can tell: a claim that was refused only because
+// it names no dead owner is sent once more, with that owner and those events.
+//
+// A copy of the claim, or of the renewal, that was applied last changes
+// nothing, so it cannot extend the lease twice. A renewal that arrives when
+// leaseEnd has passed is refused (F3, F19): its owner may be dead. A script
+// looks first and writes afterwards, so a full server or a replica refuses it
+// whole. Only a server that lacks or denies a command stops in the middle: such
+// an error counts as one after which the request may have been applied, and
+// Check finds a denial before. Each script uses one key, so it runs on a
+// cluster.
 package redisstore
