@@ -1315,6 +1315,35 @@ func TestMergedMemory(t *testing.T) {
 	}
 }
 
+// TestEarlierCompletionOnOneNode: only the node that was away remembers an
+// earlier completion of the event, for longer. The owner repeats its own
+// completion, which had no answer, and must know it by its time.
+func TestEarlierCompletionOnOneNode(t *testing.T) { // F5, F42
+	t.Parallel()
+	q := newQuorum(t, 3)
+	complete := func(c *driver.Claim, remember time.Duration) *driver.Settlement {
+		s := redistest.Settlement(c)
+		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Now.Add(remember).Truncate(time.Millisecond)}}}
+		return s
+	}
+	first := redistest.Claim("n")
+	first.Event = "e"
+	node := redistest.Must(redisstore.New(q.taps[2].Scripter))
+	redistest.MustAcquire(t, node, first)
+	expect.Granted(node.Settle(t.Context(), complete(first, 24*time.Hour)))(t)
+	q.only(0, 1)
+	second := redistest.Claim("n")
+	second.Event = "e"
+	redistest.MustAcquire(t, q, second)
+	done := complete(second, time.Hour)
+	expect.Granted(q.Settle(t.Context(), done))(t)
+	q.only(0, 1, 2)
+	row, _, err := q.Settle(t.Context(), done)
+	if got := row.Memory.Completed; err != nil || len(got) != 1 || !got[0].Until.Equal(done.Memory.Completed[0].Until) {
+		t.Errorf("the repeated completion: error %v, memory %+v, want %+v", err, row.Memory, done.Memory)
+	}
+}
+
 // TestTwoNodesAreLeft: a release did not arrive at one node, and the undo of a
 // later claim not at another one. The name must be free for the next claim, and
 // not only once one of their leases has ended.

@@ -324,6 +324,7 @@ func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	switch {
 	case done >= q.need:
 		q.clear(ctx, t.Name, got, now)
+		keepOwnTime(&row.Memory, t.Memory)
 		return row, count(got, released) > 0, nil
 	case possible:
 		return driver.Row{}, false, q.failure(got)
@@ -331,6 +332,21 @@ func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 		row.Memory = driver.Memory{} // what only a minority knows is not recorded
 	}
 	return row, false, nil
+}
+
+// keepOwnTime lets the event that a settlement has completed keep the time of
+// that settlement, by which package lock knows its own completion. A node may
+// have a later time, of a completion that did not reach the others.
+func keepOwnTime(merged, settled *driver.Memory) {
+	if settled == nil || len(settled.Completed) == 0 {
+		return
+	}
+	last := settled.Completed[len(settled.Completed)-1]
+	for i := range merged.Completed {
+		if c := &merged.Completed[i]; c.Event == last.Event {
+			c.Until, c.At = last.Until, last.At
+		}
+	}
 }
 
 func released(a *answer) bool { return a.Applied&server.Released != 0 }
