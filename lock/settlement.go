@@ -49,8 +49,8 @@ func (l *Lock) complete(c Completion, limit time.Time) (tell func(), err error) 
 // and returns what Complete returned.
 //
 // It is for work that has not begun: an event that was interrupted stays so.
-// For work that has begun and failed, call [Lock.Fail]. It cannot tell these
-// apart, so [Options.HoldAtLeast] counts.
+// For work that has begun and failed, call [Lock.Fail]. Release cannot know
+// whether the work has begun, so [Options.HoldAtLeast] counts.
 func (l *Lock) Release() error { return l.releaseAfter(unsaid) }
 
 // Fail is [Lock.Release] for work that has failed with err, or has panicked if

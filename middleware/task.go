@@ -25,8 +25,8 @@ var (
 	errGoexit  = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
 )
 
-// lateError is the error of a record that is not begun near the deadline. It is
-// no *lock.DeadlineError, which says of a record under Latest that it has run.
+// lateError is the error of a record that is not begun near the deadline. A
+// *lock.DeadlineError would say of a record under Latest that it has run.
 type lateError struct{}
 
 func (lateError) Error() string { return "lambdalock: not begun, because the deadline is too near" }

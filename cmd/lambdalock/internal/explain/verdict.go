@@ -71,7 +71,7 @@ func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace str
 // damaged reports whether a read failed because of its row: another one of the
 // namespace, which is not there, can be read.
 func damaged(ctx context.Context, store driver.Inspector, namespace string, err error) bool {
-	e := (*driver.Error)(nil)
+	var e *driver.Error
 	if !errors.As(err, &e) || !e.Lasting {
 		return false
 	}
