@@ -3,6 +3,7 @@ package invocation_test
 import (
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
@@ -121,4 +122,21 @@ func TestCompletionsSlowClaims(t *testing.T) { // F55, F63
 	none.Throttled(p.now, p.now)
 	none.Taken(p.now)
 	none.Stuck()()
+}
+
+// TestBegunFirst shows that a record has begun when its work first did, and not
+// when Latest ran it once more: its name cools down from then on.
+func TestBegunFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &invocation.RecordClaim{}
+		ctx, began := invocation.WithRecordClaim(t.Context(), c), time.Now()
+		for range 2 {
+			invocation.Begun(ctx)
+			time.Sleep(time.Second)
+		}
+		if !c.Began.Equal(began) {
+			t.Errorf("it began %v later", c.Began.Sub(began))
+		}
+	})
 }
