@@ -183,9 +183,13 @@ func (s *search) fail(next *slot, err error) error {
 	return nil
 }
 
-// again returns the slot to ask once each was asked. If none can be waited for,
-// it is one that failed, for as long as any request may be repeated.
+// again returns the slot to ask if next was asked before. If none can be waited
+// for, it is one that failed, for as long as any request may be repeated.
 func (s *search) again(next *slot, now time.Time) (*slot, error) {
+	mayRepeat := s.until.Sub(now) >= shortestAttempt
+	if mayRepeat && next.leaseEnded(clock.Wall(s.clock)) { // perhaps before the others were asked
+		return next, nil
+	}
 	if s.mayWait() {
 		s.row = firstToEnd(s.slots).row
 		if err := s.sleep(now, max(next.due.Sub(now), s.spacing(next, now))); err != nil {
@@ -200,7 +204,7 @@ func (s *search) again(next *slot, now time.Time) (*slot, error) {
 			failed = one
 		}
 	}
-	if failed == nil || s.until.Sub(now) < shortestAttempt {
+	if failed == nil || !mayRepeat {
 		return nil, s.refused()
 	}
 	return failed, nil

@@ -544,6 +544,25 @@ func TestSlowSlots(t *testing.T) { // F11
 	})
 }
 
+// TestLeaseEndsDuringTheAnswer shows that a slot whose lease ends while it is
+// asked does not hide the others, also if the wait is shorter than an answer.
+func TestLeaseEndsDuringTheAnswer(t *testing.T) { // F14
+	for _, wait := range []time.Duration{0, 5 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			slow := &slowAnswers{Store: f.faulty.Store}
+			f.faulty.Store = slow
+			for range 10 { // in ten random orders
+				slow.takes = 0
+				last := f.hold(f.limited(3, lock.Options{Lease: lock.FixedLease(10 * time.Second)}))
+				time.Sleep(time.Until(last.Lease().Until) - 3*time.Millisecond)
+				slow.takes = 6 * time.Millisecond
+				expect.OK(t, f.mustAcquire(f.limited(3, lock.Options{MaxWait: wait}), resource).Release())
+			}
+		})
+	}
+}
+
 // TestAnswerEndsTheStreak shows that a waiter goes on asking the slots as often
 // as the store allows if only some requests fail: their pauses do not add up.
 func TestAnswerEndsTheStreak(t *testing.T) { // F2
