@@ -262,7 +262,7 @@ func (a *acquisition) completedError() error {
 
 func (a *acquisition) newerError() error {
 	return &StoreError{
-		Op: "acquire", Answered: true, Unapplied: true, Requests: a.requests.sent,
+		Op: "acquire", Store: a.locker.storeName, Answered: true, Unapplied: true, Requests: a.requests.sent,
 		Err: errors.New("the row of key " + a.key.Digest() + " was written by a newer version of lambdalock: deploy that version here too"),
 	}
 }

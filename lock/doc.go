@@ -16,5 +16,6 @@
 //
 // Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
 // ([*PayloadMismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never
-// share an error. docs/PROMISES.md says what is guaranteed.
+// share an error, but for the Cause of a [*HeldError]: a lock around the wait
+// may be lost. docs/PROMISES.md says what is guaranteed.
 package lock
