@@ -219,6 +219,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	rowtest.Complete(t, s.Store, key, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
 	rowtest.Complete(t, s.Store, lock.Key{Name: "ordered", Event: "e5", Order: "05"}, nil)
+	rowtest.Complete(t, s.Store, lock.Key{Name: "paid", Event: "e6", Payload: "10"}, nil)
 	sample := expect.Value(filepath.Abs("../../keyfuncs/testdata/s3-put.json"))(t)
 	logLine := file(t, "line", "INFO lambdalock: held key="+key.Digest()+" requests=1\n")
 	plainLine := file(t, "line", "INFO lambdalock: held\n")
@@ -233,6 +234,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 		"none, as exec":    {[]string{"--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"another event":    {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e2"}, 0, "would    run: "},
 		"an older one":     {[]string{"--namespace", "orders", "--name", "ordered", "--event", "e4", "--order", "04"}, 0, "would    skip: stale"},
+		"its payload":      {[]string{"--namespace", "orders", "--name", "paid", "--event", "e6"}, 0, "would    decide: completed"},
 		"a tenant's":       {[]string{"--namespace", "orders", "--tenant", "blue/sea", "--name", key.Name, "--event", "e2"}, 0, "would    skip: completed"},
 		"another tenant's": {[]string{"--namespace", "orders", "--tenant", "red", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
 		"wrong namespace":  {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},

@@ -104,8 +104,8 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	case m.hasAnotherEvent(key):
 		return j.unknown(d, m, "its Event was the sequence number or the message id in the queue that it came from, which it may have lost on its way here: give --event if the body has one"), nil
 	default:
-		if byID, err := j.completedByID(ctx, key.Name, m); err != nil || byID {
-			d.leave("its row remembers the message's id as completed, and not this event: leave out --event")
+		if byID, err := j.knownByID(ctx, key.Name, m); err != nil || byID {
+			d.leave("its row remembers the message's id, and not this event: leave out --event")
 			return d, err
 		}
 		j.again(&d, m)
@@ -118,16 +118,16 @@ func (d *Decision) of(k *explain.Key) {
 	d.Function, d.Name, d.Event, d.Row = k.Function, k.Name, k.Event, k.Verdict.Row
 }
 
-// completedByID reports whether the row of the name remembers the message by
-// its id, so that Event is not the key function's. The id changes when the
-// message is sent, and it would run again.
-func (j *Judge) completedByID(ctx context.Context, name string, m *Message) (bool, error) {
+// knownByID reports whether the row of the name remembers the message by its
+// id, so that Event is not the key function's. The id changes when the message
+// is sent, and it would run again.
+func (j *Judge) knownByID(ctx context.Context, name string, m *Message) (bool, error) {
 	if j.Event == nil {
 		return false, nil
 	}
 	byID := explain.OfKey(lock.Key{Name: name, Event: m.ID})
 	err := byID.Judge(ctx, j.Store, j.Namespace, time.Now())
-	return err == nil && byID.Records[0].Keys[0].Verdict.Completed, err
+	return err == nil && byID.Records[0].Keys[0].Verdict.Would != explain.Run, err
 }
 
 // unknown decides about a message of which the rows tell nothing. One that came

@@ -28,7 +28,7 @@ const (
 	Run    = "run"
 	Skip   = "skip"
 	Refuse = "refuse"
-	// Decide: OnInterrupted decides, which only the function knows.
+	// Decide: OnInterrupted decides, or the payload, which only the function knows.
 	Decide = "decide"
 	// Unknown: there is no row. A namespace or a key function that is not that of
 	// the function leads to none, too.
@@ -142,14 +142,16 @@ func (v *Verdict) again(row *driver.Row, c *driver.Claim) {
 
 func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
 	for _, done := range row.Memory.Completed {
-		if done.Event != c.Event || done.Expired(c.Now) {
-			continue
-		}
-		if mismatch(done.Payload, c.Payload) {
+		switch {
+		case done.Event != c.Event || done.Expired(c.Now):
+		case mismatch(done.Payload, c.Payload):
 			v.Would, v.Why = Refuse, "the event was completed with another payload (PayloadMismatchError)"
 			return
+		case done.Payload != "" && c.Payload == "": // the function's may be another
+			v.Would, v.Why = Decide, completed(&done, c.Now)+" with a payload, which this key does not give: the function skips the same and refuses another, so compare the events"
+		default:
+			v.Completed, v.Would, v.Why = true, Skip, completed(&done, c.Now)+", and remembered until "+inspect.Moment(done.Until, c.Now)
 		}
-		v.Completed, v.Would, v.Why = true, Skip, completed(&done, c.Now)+", and remembered until "+inspect.Moment(done.Until, c.Now)
 	}
 	if row.Memory.Result.Event == c.Event {
 		v.Why += "; its result is kept for replay"

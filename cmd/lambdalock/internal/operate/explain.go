@@ -31,7 +31,7 @@ type Explain struct {
 func (c *Explain) Help() string {
 	return `Says of each record of the event which key functions of package keyfuncs take it, and which key each of them gives. Functions of your own, such as ByField, are not known here: give what they return with --name, --event and --order.
 
-With a store and a namespace it also says what the row of that key would mean for a delivery now: run; skip (completed, or stale); refuse (held, another payload, or a row that cannot be read); or unknown (there is no row: it runs if the namespace and the key function are right). That is what happens without options: OnHeld may wait or skip, and over HTTP a duplicate is answered with the first response. Give the --namespace of the function: without the option Namespace and LOCK_NAMESPACE, it is the function's name. Records of one event are judged one by one, as if each came alone.
+With a store and a namespace it also says what the row of that key would mean for a delivery now: run; skip (completed, or stale); refuse (held, another payload, or a row that cannot be read); decide (OnInterrupted does, or the payload, which --name does not give); or unknown (there is no row: it runs if the namespace and the key function are right). That is what happens without options: OnHeld may wait or skip, and over HTTP a duplicate is answered with the first response. Give the --namespace of the function: without the option Namespace and LOCK_NAMESPACE, it is the function's name. Records of one event are judged one by one, as if each came alone.
 
 A log line of lambdalock, or its line of metrics, leads to the rows of its key, as show --digest prints them, which reads all rows of the namespace.
 
