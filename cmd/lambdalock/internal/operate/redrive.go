@@ -51,7 +51,7 @@ Key functions of your own are not known here. If yours takes the key from the JS
 
 While it runs, others do not see the messages. In the end it makes those that stay visible again; after kill -9 that takes --hide, and until then it does not see them either.
 
-The status is 0 if no message stays, 1 if some do or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
+The status is 0 if no message stays, 1 if some do, if some were in flight when it began, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
 
 It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, for asynchronous events lambda:GetFunctionConfiguration and lambda:InvokeFunction on the function, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
 
@@ -181,5 +181,5 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 		r.early = fmt.Sprintf("Run it again when the %d in flight are back.", q.InFlight)
 	}
 	_, _ = fmt.Fprintln(notes, r.summary())
-	return cmp.Or(err, r.left())
+	return cmp.Or(err, r.left(q.InFlight))
 }

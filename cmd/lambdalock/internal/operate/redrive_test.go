@@ -169,7 +169,10 @@ func TestRedriveSaysWhatIsInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		expect.OK(t, (&Redrive{}).redrive(t.Context(), open(), &deadletter.Judge{Store: memstore.New()}, &out, &out, answering(nil, nil)))
+		err := (&Redrive{}).redrive(t.Context(), open(), &deadletter.Judge{Store: memstore.New()}, &out, &out, answering(nil, nil))
+		if status(err) != 1 || !strings.Contains(err.Error(), "1 of the messages were in flight") {
+			t.Errorf("got %v, want that it was in flight", err)
+		}
 		for _, want := range []string{"dlq has about 0 messages, and 1 in flight, invisible until deleted or back.\n", "0 left. Run it again when the 1 in flight are back.\n"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it does not say %q:\n%s", want, out.String())

@@ -180,14 +180,18 @@ func (r *redriven) summary() string {
 	return strings.TrimSpace(text + " " + r.early)
 }
 
-// left returns an error if a message stays.
-func (r *redriven) left() error {
+// left returns an error if a message stays, or may: it cannot tell what became
+// of those that were in flight.
+func (r *redriven) left(inFlight int) error {
 	n := r.stay
 	for _, here := range []map[string]int{r.both, r.perhaps} {
 		n += here[deadletter.Send] + here[deadletter.Invoke]
 	}
-	if n == 0 {
-		return nil
+	switch {
+	case n > 0:
+		return no("%d of the messages stay in the queue", n)
+	case inFlight > 0:
+		return no("%d of the messages were in flight", inFlight)
 	}
-	return no("%d of the messages stay in the queue", n)
+	return nil
 }
