@@ -66,7 +66,7 @@ func wrongStores() map[string]wrongDeployment {
 		"strong replicas":   {deployment{answers: replicated("STRONG"), ttl: "-"}, []string{"warning strongGlobalTable"}},
 		"a clock behind":    {deployment{ahead: -5 * time.Second}, []string{"warning clock"}},
 		"a clock ahead":     {deployment{ahead: 5 * time.Second}, []string{"warning clock"}},
-		"no write":          {deployment{denied: map[string]bool{"UpdateItem": true}}, []string{"error write"}},
+		"no write":          {deployment{denied: map[string]bool{"UpdateItem": true}}, []string{"warning write"}},
 		"no read":           {deployment{denied: map[string]bool{"GetItem": true}}, []string{"warning read"}},
 		"no list":           {deployment{denied: map[string]bool{"Scan": true}}, []string{"warning unread"}},
 		"no description":    {deployment{denied: map[string]bool{"DescribeTable": true}}, []string{"warning unread"}},

@@ -116,9 +116,9 @@ func blame(code, message string) (action, hint string) {
 	case "AccessDeniedException":
 		action = awserror.Denied(message, "dynamodb:UpdateItem")
 		if strings.HasPrefix(action, "kms:") {
-			return action, awserror.Remedy(message, "the table is encrypted with your own key: allow the function's role that action on the key")
+			return action, awserror.Remedy(message, "the table is encrypted with your own key: allow the function's role, or who else asked, that action on the key")
 		}
-		return action, awserror.Remedy(message, "allow exactly that action on the table in the function's role; where the permission is limited to a namespace (dynamodb:LeadingKeys), it must be the one that the function uses")
+		return action, awserror.Remedy(message, "allow the function's role, or who else asked, exactly that action on the table; where the permission is limited to a namespace (dynamodb:LeadingKeys), it must be the one that is used")
 	case "ValidationException":
 		for _, schema := range []string{"does not match the schema", "Type mismatch for key", "Missing the key"} {
 			if strings.Contains(message, schema) {

@@ -44,11 +44,11 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 	}{
 		"deny": {
 			fault: fakedynamo.Deny, action: "dynamodb:UpdateItem",
-			says: []string{"dynamodb:UpdateItem was denied", "role", "LeadingKeys"},
+			says: []string{"dynamodb:UpdateItem was denied", "allow the function's role, or who else asked,", "LeadingKeys"},
 		},
 		"deny key": {
 			fault: fakedynamo.DenyKey, action: "kms:Decrypt",
-			says: []string{"kms:Decrypt was denied", "encrypted"}, never: []string{"dynamodb:UpdateItem was denied"},
+			says: []string{"kms:Decrypt was denied", "encrypted", "or who else asked,"}, never: []string{"dynamodb:UpdateItem was denied"},
 		},
 		"throttle": {fault: fakedynamo.Throttle, fake: true, retried: true},
 		"conflict": {fault: fakedynamo.Conflict, fake: true, retried: true},

@@ -132,9 +132,9 @@ func (o *objects) blame(called, code, message string) (action, hint string) {
 func (o *objects) allow(action string) string {
 	switch {
 	case strings.HasPrefix(action, "kms:"):
-		return "the bucket is encrypted with your own key: allow the function's role that action on the key"
+		return "the bucket is encrypted with your own key: allow the function's role, or who else asked, that action on the key"
 	case action == "s3:ListBucket":
 		return "to list rows, allow it on the bucket; without it, S3 also denies to read an object that does not exist"
 	}
-	return "allow s3:GetObject and s3:PutObject on " + o.bucket + "/" + o.prefix + "* in the function's role"
+	return "allow the function's role, or who else asked, s3:GetObject and s3:PutObject on " + o.bucket + "/" + o.prefix + "*"
 }

@@ -42,7 +42,7 @@ var answersOfS3 = map[string]struct {
 	"throttled":                         {503, "SlowDown", "Please reduce your request rate.", wanted{temporary: true, refused: true}},
 	"internal error":                    {500, "InternalError", "", wanted{temporary: true}},
 	"body came too late":                {400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.", wanted{temporary: true}},
-	"denied":                            {403, "AccessDenied", "Access Denied", wanted{refused: true, action: called, hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"}},
+	"denied":                            {403, "AccessDenied", "Access Denied", wanted{refused: true, action: called, hint: "allow the function's role, or who else asked, s3:GetObject and s3:PutObject on locks/rows/*"}},
 	"denied by the bucket":              {403, "AccessDenied", `User: r is not authorized to perform: s3:PutObject on resource: "arn:aws:s3:::locks/rows/a" with an explicit deny in a resource-based policy`, wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"}},
 	"missing key without s3:ListBucket": {403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`, wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"}},
 	"key of another's":                  {403, "AccessDenied", "User: r is not authorized to perform: kms:GenerateDataKey on resource: k", wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"}},
@@ -360,7 +360,7 @@ func TestListErrors(t *testing.T) {
 	if err := s3s.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err) // it may be allowed for the names that are locked
 	}
-	checkError(t, store.Check(t.Context()), wanted{refused: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"})
+	checkError(t, store.Check(t.Context()), wanted{refused: true, action: "s3:PutObject", hint: "allow the function's role, or who else asked, s3:GetObject and s3:PutObject on locks/rows/*"})
 	server.fault = func(*http.Request) *http.Response { return answers(404, "NoSuchBucket", "") }
 	checkError(t, store.Check(t.Context()), wanted{refused: true, hint: "does not exist"})
 }

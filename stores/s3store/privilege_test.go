@@ -110,7 +110,7 @@ func TestWithoutListBucket(t *testing.T) { // F40
 			t.Error("granted")
 		}
 		var e *driver.Error
-		if !errors.As(err, &e) || e.Action != "s3:GetObject" || !e.Lasting || !strings.Contains(e.Hint, "allow s3:GetObject") {
+		if !errors.As(err, &e) || e.Action != "s3:GetObject" || !e.Lasting || !strings.Contains(e.Hint, "s3:GetObject") {
 			t.Errorf("got %v", err)
 		}
 	})

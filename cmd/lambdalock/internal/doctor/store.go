@@ -118,6 +118,8 @@ func (l *lines) wrote(err error) error {
 	switch {
 	case silent(err):
 		return err
+	case denied(err): // with the credentials of who runs it, which may not be the function's
+		l.warn(checkWrite, forAccess, "you may not write rows, so release, forget, complete and exec do not work for you; what a function's role may is not known: %s", console.Plain(err))
 	case throttled(err):
 		l.warn(checkWrite, forStore, "it refuses writes for now, so handlers get no lock in time and their events come again later: %s", console.Plain(err))
 	default:

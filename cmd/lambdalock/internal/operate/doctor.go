@@ -34,7 +34,7 @@ type Doctor struct {
 func (c *Doctor) Help() string {
 	return `Says what is wrong, what comes of it, what to change, and who has to. It checks the store: whether it answers and you may use it, its latency, and what it may lose; of a DynamoDB table also the key, TTL, billing, replicas, and the clock of this machine. With --function it also checks what is deployed, by the rules of the CDK construct: the variables, timeout and log level of the function and of its aliases, their queues, streams, Kafka topics and asynchronous invocations. It says what it does not look at.
 
-"error" means that no lock can be acquired, or that two callers can hold one. "warning" means that events or locks are lost under circumstances. The rules do not see what the code does; --acknowledge leaves out a warning that does not apply.
+"error" means that no lock can be acquired, or that two callers can hold one. "warning" means that events or locks are lost under circumstances, or that you may not do something: the store answers for your credentials, and not for those of the function. The rules do not see what the code does; --acknowledge leaves out a warning that does not apply.
 
 On DynamoDB it changes no row. In other stores it acquires and releases the lock "lambdalock doctor" in the --namespace; a server that is compatible with S3 or Azure is probed before, which leaves five small objects.
 
