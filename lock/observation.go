@@ -30,7 +30,7 @@ const (
 	OutcomeResultDropped    Outcome = "result_dropped"    // completed, but the result is too large to replay or cannot be encoded: warn
 	OutcomeForgotten        Outcome = "forgotten"         // completed, and older events are forgotten for lack of room: info
 	OutcomeStoreFailed      Outcome = "store_failed"      // error
-	OutcomeRefused          Outcome = "refused"           // no usable key, a wrong setting, too little time, or a canceled context: error
+	OutcomeRefused          Outcome = "refused"           // no usable key, a wrong setting, too little time, or a canceled context: error; of package middleware at info if a client gets status 400
 )
 
 func (o Outcome) level() slog.Level {

@@ -24,6 +24,9 @@ type exchange interface {
 	withBody(doc, body []byte) []byte
 	// judge says what is to become of a result with that JSON form.
 	judge(doc []byte) verdict
+	// blamesClient reports whether err is the mistake of a client, who gets a
+	// response that says so. Anybody can make one, so no alarm is to see it.
+	blamesClient(err error) bool
 	// reply returns what the caller gets instead of a, which is what the policies
 	// say; never replay. result is the handler's result type.
 	reply(run *handlerRun, a *answer, result reflect.Type) *answer
@@ -60,9 +63,7 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 			return handlerRun{w: w, ctx: ctx, key: keys.Key, exchange: x}, &answer{action: fail, err: e}
 		}
 	}
-	run, instead := w.enter(ctx, keys, err)
-	run.exchange = x
-	return run, instead
+	return w.enter(ctx, x, keys, err)
 }
 
 var errNotSent = errors.New("lambdalock: the result of AskFor is longer than Lambda or the gateway takes: return a shorter one")
@@ -203,7 +204,7 @@ func (r *handlerRun) onError(a *answer) *answer {
 // locked runs work, which has no result, under the lock of key. q is the
 // question to ask if an earlier run was interrupted, or nil.
 func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, q question, work func(context.Context) error) error {
-	run, instead := w.enter(ctx, keySet{Key: key, question: q}, keyErr)
+	run, instead := w.enter(ctx, nil, keySet{Key: key, question: q}, keyErr)
 	if instead != nil {
 		return instead.failure()
 	}

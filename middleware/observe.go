@@ -46,6 +46,11 @@ func originIn(ctx context.Context) (source, id string) {
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
 func (w *wrapper) report(ctx context.Context, o lock.Observation) {
+	w.reportAt(ctx, level(o.Outcome), o)
+}
+
+// reportAt is report with another level of the line.
+func (w *wrapper) reportAt(ctx context.Context, at slog.Level, o lock.Observation) {
 	o.Namespace, o.Store = w.engine.Namespace, w.storeName
 	if w.engine.Observe != nil {
 		w.engine.Observe(ctx, o)
@@ -63,5 +68,5 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 	if w.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))
 	}
-	w.engine.Logger.LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
+	w.engine.Logger.LogAttrs(ctx, at, "lambdalock: "+string(o.Outcome), attrs...)
 }

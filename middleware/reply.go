@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
@@ -33,6 +34,15 @@ func (r *request) infer(doc []byte) {
 	if status := statusOf(doc, eventkind.Payload1); status >= http.StatusContinue && status < 600 {
 		r.gateway = eventkind.Payload1
 	}
+}
+
+// blamesClient implements exchange.
+func (r *request) blamesClient(err error) bool {
+	if r.gateway == eventkind.NoGateway || !r.responds {
+		return false
+	}
+	p := problemOf(err, time.Time{})
+	return p != nil && p.Status == http.StatusBadRequest
 }
 
 // reply implements exchange. Over HTTP the client gets the first response again

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
@@ -35,17 +36,18 @@ func newWrapper(c *config) *wrapper {
 	return &wrapper{config: c, locker: locker, storeName: driver.Describe(c.store)}
 }
 
-// enter decides whether the handler runs. If it does, the answer is nil.
-func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handlerRun, *answer) {
+// enter decides whether the handler runs. If it does, the answer is nil. x is
+// nil if the handler has no result.
+func (w *wrapper) enter(ctx context.Context, x exchange, keys keySet, keyErr error) (handlerRun, *answer) {
 	key := keys.Key
-	run := handlerRun{w: w, ctx: ctx, key: key}
+	run := handlerRun{w: w, ctx: ctx, key: key, exchange: x}
 	if keyErr != nil {
 		if errors.Is(keyError(keyErr), keyfuncs.ErrNoLock) {
 			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock})
 			run.ctx = invocation.WithRemember(ctx, w.engine.Remember)
 			return run, nil
 		}
-		return run, w.answerWithoutKey(ctx, key, keyErr)
+		return run, run.answerWithoutKey(keyErr)
 	}
 	if w.completed.action == replay && key.Event == "" {
 		w.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
@@ -87,13 +89,17 @@ func (w *wrapper) answerCompleted(completed *lock.CompletedError, err error) *an
 
 // answerWithoutKey returns the answer to an event for which the key function
 // returned err.
-func (w *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
+func (r *handlerRun) answerWithoutKey(err error) *answer {
 	e := keyError(err)
 	if errors.Is(e, keyfuncs.ErrIgnore) {
-		w.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})
+		r.w.report(r.ctx, lock.Observation{Outcome: OutcomeIgnored, Key: r.key, Err: err})
 		return &answer{action: skip}
 	}
-	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
+	at := level(lock.OutcomeRefused)
+	if r.exchange != nil && r.exchange.blamesClient(e) {
+		at = slog.LevelInfo
+	}
+	r.w.reportAt(r.ctx, at, lock.Observation{Outcome: lock.OutcomeRefused, Key: r.key, Err: e})
 	return &answer{action: fail, err: e}
 }
 
