@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -17,6 +18,18 @@ var (
 // longestPatience is how long a handler may take to notice that its context has
 // ended.
 const longestPatience = 500 * time.Millisecond
+
+// inTime returns the context for the handler of a record. That of a lock ends
+// before the deadline. Without a lock it ends as early, because at the deadline
+// itself the answer about the other records would be lost.
+func (d *delivery[R]) inTime(ctx context.Context, t *task[R]) (context.Context, context.CancelFunc) {
+	deadline, ok := t.ctx.Deadline()
+	if end, _ := ctx.Deadline(); !ok || !end.Equal(deadline) {
+		return ctx, func() {}
+	}
+	c := clock.From(ctx)
+	return c.WithDeadlineCause(ctx, deadline.Add(-invocation.Reserve(d.engine.Reserve, deadline.Sub(c.Now()))), nil)
+}
 
 // watchedHandler runs the handler of one record, and reports the record if the
 // handler goes on after its context has ended.

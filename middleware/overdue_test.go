@@ -32,6 +32,10 @@ func behaves(ctx context.Context, m events.SQSMessage) error {
 	return nil
 }
 
+func unlocked(context.Context, events.SQSMessage) (lock.Key, error) {
+	return lock.Key{}, keyfuncs.ErrNoLock
+}
+
 // TestOverdueRecordIsNamed shows that a record whose handler ignores the end of
 // its context is reported before the whole batch times out.
 func TestOverdueRecordIsNamed(t *testing.T) { // F16
@@ -60,6 +64,53 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 				if o.Key.Event != "b" || o.Fence == 0 || o.HeldFor < 26*time.Second || !errors.As(o.Err, &record) || record.Record != "Records[1]" ||
 					!strings.Contains(o.Err.Error(), "still running after its context has ended") || !strings.Contains(o.Err.Error(), "whole batch") {
 					t.Errorf("observed %+v", o)
+				}
+			})
+		})
+	}
+}
+
+// TestUnlockedRecordLeavesTimeToAnswer shows that the context of a record
+// without a lock ends as early as that of a lock: at the deadline itself the
+// answer would be lost, and with it what the other records have done.
+func TestUnlockedRecordLeavesTimeToAnswer(t *testing.T) { // F16
+	reserve := func(d time.Duration) middleware.Option {
+		return engine(func(o *lock.Options) { o.Reserve = d })
+	}
+	for name, c := range map[string]struct {
+		key     keyfuncs.Func[events.SQSMessage]
+		opts    []middleware.Option
+		reserve time.Duration
+	}{
+		"no lock needed": {unlocked, nil, time.Second},
+		"only latest":    {unlocked, []middleware.Option{middleware.OnlyLatest()}, time.Second},
+		"chosen reserve": {unlocked, []middleware.Option{reserve(3 * time.Second)}, 3 * time.Second},
+		"no answer":      {keyfuncs.SQSMessage, []middleware.Option{middleware.FailOpen()}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f := newFixture()
+				f.faulty.Always(fault.Acquire, fault.DropBefore)
+				h := middleware.EachSQSMessage(c.key, behaves, f.options(c.opts...)...)
+				r, err := h(ctx, sqsBatch(message("a", "quick"), message("b", "obeys")))
+				wantReturned(t, r, err, "b")
+				deadline, _ := ctx.Deadline()
+				if left := time.Until(deadline); left != c.reserve {
+					t.Errorf("answered %v before the deadline, want %v", left, c.reserve)
+				}
+				if n := f.count(middleware.OutcomeOverdue); n != 0 {
+					t.Errorf("%d records are overdue that ended with their contexts", n)
+				}
+
+				again, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				if _, err := h(again, sqsBatch(message("c", "stuck"))); err != nil {
+					t.Error(err)
+				}
+				deadline, _ = again.Deadline()
+				overdue := f.of(middleware.OutcomeOverdue)
+				if len(overdue) != 1 || overdue[0].Fence != 0 || !overdue[0].at.Before(deadline) {
+					t.Errorf("observed %+v, want one without a fence before %v", overdue, deadline)
 				}
 			})
 		})
@@ -118,16 +169,13 @@ func TestNothingIsOverdue(t *testing.T) {
 		if _, err := h(context.WithoutCancel(ctx), sqsBatch(message("stuck", "stuck"))); err != nil {
 			t.Error(err)
 		}
-		unlocked := func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
 		detached := middleware.Around(func(ctx context.Context, _ events.SQSMessage, next func(context.Context) error) error {
 			return next(context.WithoutCancel(ctx))
 		})
-		for _, opts := range [][]middleware.Option{nil, {detached}} { // whose contexts end at the deadline, or never
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			if _, err := middleware.EachSQSMessage(unlocked, behaves, f.options(opts...)...)(ctx, sqsBatch(message("stuck", "stuck"))); err != nil {
-				t.Error(err)
-			}
+		fresh, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := middleware.EachSQSMessage(unlocked, behaves, f.options(detached)...)(fresh, sqsBatch(message("stuck", "stuck"))); err != nil {
+			t.Error(err)
 		}
 		if overdue := f.of(middleware.OutcomeOverdue); len(overdue) != 0 {
 			t.Errorf("observed %+v", overdue)

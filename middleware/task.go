@@ -110,7 +110,8 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	ran, reported := false, false
 	work := func(ctx context.Context) error {
 		ran = true
-		ctx = invocation.Begun(ctx)
+		ctx, cancel := d.inTime(invocation.Begun(ctx), t)
+		defer cancel()
 		began := clock.From(ctx).Now()
 		err := d.watchedHandler(ctx, t)
 		d.ranFor(clock.From(ctx).Now().Sub(began))

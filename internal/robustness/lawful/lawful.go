@@ -49,7 +49,7 @@ var laws = map[lock.Outcome]law{
 	"ignored":        {ops: "-", reason: some},
 	"handler_failed": {ops: "-", reason: some},
 	notBegun:         {ops: "-", reason: some, mayNot: true},
-	"overdue":        {ops: "-", reason: some, mayNot: true, held: true},
+	"overdue":        {ops: "-", reason: some, mayNot: true}, // perhaps without a lock
 }
 
 func some(error) bool { return true }
