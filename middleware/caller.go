@@ -180,20 +180,24 @@ func callerFields(doc []byte) ([]byte, bool) {
 	return found, string(found) != "{}"
 }
 
-// hasHeaderLists reports whether the headers are an object of texts and lists
-// of texts, as VPC Lattice sends them.
+// hasHeaderLists reports whether the headers are an object of lists of texts,
+// and perhaps of texts, as VPC Lattice sends them. With texts alone an event
+// may be anything.
 // https://docs.aws.amazon.com/vpc-lattice/latest/ug/lambda-functions.html
 func hasHeaderLists(doc []byte) bool {
 	var r struct {
 		Headers map[string]json.RawMessage `json:"headers"`
 	}
 	_ = json.Unmarshal(doc, &r) // headers of another form leave none
+	lists := false
 	for _, values := range r.Headers {
-		if json.Unmarshal(values, new([]string)) != nil && json.Unmarshal(values, new(string)) != nil {
+		isText := json.Unmarshal(values, new(string)) == nil // or null
+		if !isText && json.Unmarshal(values, new([]string)) != nil {
 			return false
 		}
+		lists = lists || !isText
 	}
-	return len(r.Headers) > 0
+	return lists
 }
 
 // callerAs returns the caller by what can be read of the fields as those of an

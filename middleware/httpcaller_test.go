@@ -360,6 +360,7 @@ func TestMembersLikeThoseOfARequest(t *testing.T) { // F28
 		`{"headers":[{"key":"name","value":"Name"}]}`, `{"headers":{"name":[1]}}`, `{"headers":{"name":{"type":"text"}}}`, `{"headers":{"name":null,"n":1}}`,
 		`{"multiValueHeaders":["name"]}`, `{"multiValueHeaders":{"name":"n"}}`, `{"cookies":7}`, `{"cookies":{"oatmeal":12}}`, `{"cookies":[{"type":"oatmeal"}]}`,
 		`{"requestContext":"batch"}`, `{"requestContext":["batch"]}`, `{"requestContext":{"apiId":7}}`, `{"requestContext":{"authorizer":"jane"}}`,
+		`{"headers":{"name":"n"},"cookies":{"oatmeal":12}}`, `{"headers":{"name":"n","price":null},"requestContext":"batch"}`, `{"headers":{"name":null},"cookies":7}`,
 	} {
 		for name, h := range ofAnyShape(t.Context(), newFixture().options(middleware.OnCompleted(middleware.Replay)), `7`) {
 			for range 2 {
@@ -384,6 +385,7 @@ func TestUnreadableStranger(t *testing.T) { // F28
 		{`{"headers":{"authorization":{"value":"alice"}}}`, `{"headers":{"authorization":{"value":"mallory"}}}`},
 		{`{"multiValueHeaders":{"cookie":"s=a"}}`, `{"multiValueHeaders":{"cookie":"s=b"}}`},
 		{`{"cookies":{"s":"a"}}`, `{"cookies":{"s":"b"}}`},
+		{`{"headers":{"accept":"text/html"},"cookies":{"s":"a"}}`, `{"headers":{"accept":"text/html"},"cookies":{"s":"b"}}`},
 		{`{"requestContext":{"timeEpoch":"1","identity":{"principal":"alice"}}}`, `{"requestContext":{"timeEpoch":"1","identity":{"principal":"mallory"}}}`},
 	} {
 		f := newFixture()
