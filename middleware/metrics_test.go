@@ -196,18 +196,23 @@ func TestMetricsOfAWait(t *testing.T) {
 }
 
 // TestMetricsOfNestedWrappers shows that the outcomes of an inner wrapper count
-// in the totals of the outer one.
+// in the totals of the outer one, whether it has Metrics too or not.
 func TestMetricsOfNestedWrappers(t *testing.T) {
 	t.Parallel()
-	f, m := newFixture(), meter{}
-	opts := f.options(m.option(), middleware.Namespace("shop"))
-	inner := middleware.WithLock(keyfuncs.Static("partner"), func(context.Context, events.SQSMessage) error { return nil }, opts...)
-	expect.Value(middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, append(opts, middleware.Concurrency(1))...)(t.Context(), sqsBatch(message("1", ""), message("2", ""))))(t)
-	got := m.one(t)
-	if got.Outcomes[lock.OutcomeAcquired] != 4 {
-		t.Errorf("totals %+v", got)
+	for _, toInner := range []middleware.Option{middleware.Metrics(nil), middleware.Metrics(func(context.Context, middleware.Totals) {
+		t.Error("the outer wrapper has Metrics")
+	})} {
+		f, m := newFixture(), meter{}
+		opts := f.options(middleware.Namespace("shop"))
+		inner := middleware.WithLock(keyfuncs.Static("partner"), func(context.Context, events.SQSMessage) error { return nil }, append(opts, toInner)...)
+		outer := middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, append(opts, m.option(), middleware.Concurrency(1))...)
+		expect.Value(outer(t.Context(), sqsBatch(message("1", ""), message("2", ""))))(t)
+		got := m.one(t)
+		if got.Outcomes[lock.OutcomeAcquired] != 4 {
+			t.Errorf("totals %+v", got)
+		}
+		wantTotals(t, f, got, "shop")
 	}
-	wantTotals(t, f, got, "shop")
 }
 
 // TestTotalsAreFinal shows that what is observed after the invocation, such as

@@ -56,9 +56,7 @@ func newConfig() config {
 // Otherwise it fills in what they leave open for events, or records, of type
 // event.
 func (c *config) check(event reflect.Type) {
-	if c.metrics != nil {
-		c.engine.Observe = both(c.engine.Observe, tallyUp)
-	}
+	c.engine.Observe = both(c.engine.Observe, tallyUp) // Metrics may be an option of a wrapper around this one
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && c.engine.Namespace != allowed {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", c.engine.Namespace, namespaceVariable, allowed)
 	}
