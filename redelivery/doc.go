@@ -18,7 +18,8 @@
 //   - The holder is expected to hold the lock for as long as this process held
 //     its own, by the last 64 that succeeded: first their median, at the next
 //     attempt the longest. If it has held the lock for longer already, up to
-//     twice the longest.
+//     twice the longest. Where a key has neither an Event nor an Order, those
+//     that failed count too: nothing tells them apart.
 //   - If the lease ends before that, or nothing is known, the message comes
 //     back at the end of the lease or up to one second later.
 //   - Messages that wait for the same lock in one process come back one hold

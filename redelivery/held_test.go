@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -68,6 +70,34 @@ func TestHeldMessageComesBack(t *testing.T) {
 				}
 				if w := q.warnings(); len(w) > 0 || q.requests != c.receives-1 {
 					t.Errorf("%d requests, logged %q", q.requests, w)
+				}
+			})
+		})
+	}
+}
+
+// TestFailuresAreNoHolds shows that runs that failed, which may be quick, do
+// not shorten the estimate. Either an Event or an Order is enough to tell them.
+func TestFailuresAreNoHolds(t *testing.T) {
+	t.Parallel()
+	for _, nameless := range []bool{false, true} {
+		t.Run(fmt.Sprint("no event ", nameless), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t)
+				q.nameless, q.ordered = nameless, nameless
+				p := q.process(nil)
+				p.warm(20 * time.Second)
+				for range 64 {
+					if _, err := p.handler(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("bad", "another", "fails")}}); err == nil {
+						t.Error("the handler has not failed")
+					}
+				}
+				free := q.hold("customer", 20*time.Second)
+				q.send(message("m", "customer", "1ms"))
+				q.poll(10, p)
+				if late := q.handled["m"].Sub(free); late < 0 || late > 2*time.Second || len(q.received["m"]) != 2 {
+					t.Errorf("handled %v after the lock was free, and received %d times", late, len(q.received["m"]))
 				}
 			})
 		})

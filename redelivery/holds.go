@@ -35,8 +35,11 @@ type holds struct {
 	reserved map[string][]int64 // by lock name, in µs, sorted
 }
 
+// observe adds a hold, unless it has failed, which may be quick. That is not
+// known of a key that completes nothing.
 func (h *holds) observe(_ context.Context, o lock.Observation) {
-	if o.Outcome == lock.OutcomeReleased && (o.Completed || o.Key.Event == "") { // a failure may be quick
+	unknown := o.Key.Event == "" && o.Key.Order == ""
+	if o.Outcome == lock.OutcomeReleased && (o.Completed || unknown) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.add(o.HeldFor)

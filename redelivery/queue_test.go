@@ -47,8 +47,9 @@ type queue struct {
 	timeout, visibility time.Duration
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
-	// nameless says that keys have no Event.
+	// nameless says that keys have no Event, and ordered that they have an Order.
 	nameless  bool
+	ordered   bool
 	malformed string // the name for which the key function fails for good
 	// begins is called when a handler begins; nil: it is not.
 	begins func(id string)
@@ -115,10 +116,14 @@ func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *proce
 		if name == q.malformed {
 			return lock.Key{}, middleware.Permanent(errors.New("the body is malformed"))
 		}
-		if q.nameless {
-			return lock.Key{Name: name}, nil
+		k := lock.Key{Name: name}
+		if !q.nameless {
+			k.Event = m.MessageId
 		}
-		return lock.Key{Name: name, Event: m.MessageId}, nil
+		if q.ordered {
+			k.Order = "1"
+		}
+		return k, nil
 	}
 	own := redelivery.Options{}
 	if o != nil {
