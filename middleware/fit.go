@@ -24,8 +24,8 @@ func signatureOf(t, event reflect.Type) signature {
 	return s
 }
 
-// checkEvent sets byPointer and forKeyAlone, and panics if the key function's
-// event cannot come from what the handler takes.
+// checkEvent sets forKeyAlone, and panics if the key function's event cannot
+// come from what the handler takes.
 func (s *signature) checkEvent(event reflect.Type) {
 	if !s.takesEvent {
 		if event.Kind() != reflect.Interface || event.NumMethod() > 0 {
@@ -34,9 +34,9 @@ func (s *signature) checkEvent(event reflect.Type) {
 		return
 	}
 	in := s.t.In(s.t.NumIn() - 1)
-	s.byPointer = in == reflect.PointerTo(event)
+	byPointer := in == reflect.PointerTo(event)
 	implements := event.Kind() == reflect.Interface && in.Implements(event)
-	if in == event || s.byPointer || implements {
+	if in == event || byPointer || implements {
 		return
 	}
 	// An interface that is not implemented has methods, and JSON has none.

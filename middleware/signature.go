@@ -21,7 +21,6 @@ type signature struct {
 	t            reflect.Type
 	takesContext bool
 	takesEvent   bool
-	byPointer    bool         // the event is a pointer to the key function's event type
 	forKeyAlone  bool         // the handler takes any JSON, which is decoded for the key alone
 	result       reflect.Type // nil: none
 	returnsError bool
