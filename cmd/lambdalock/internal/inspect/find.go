@@ -52,6 +52,35 @@ func Find(ctx context.Context, store driver.Inspector, namespace, key string) (d
 	return driver.NamedRow{}, &NotFoundError{candidates(namespace, meanings[len(meanings)-1])}
 }
 
+// Other returns another name than found of which there is a row, and which a
+// person may mean by key without a namespace. It returns "" if there is none.
+func Other(ctx context.Context, store driver.Inspector, key, found string) (string, error) {
+	for _, name := range candidates("", key) {
+		if name == found {
+			continue
+		}
+		row, err := store.Read(ctx, name)
+		var e *driver.Error
+		lasting := errors.As(err, &e) && e.Lasting // and the store has answered for found
+		switch {
+		case Denied(err):
+		case lasting, err == nil && !row.Unknown():
+			return name, nil
+		case err != nil:
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// Denied reports whether the store does not let the caller read a row. There
+// may be none: S3 denies to read what does not exist, unless s3:ListBucket is
+// allowed.
+func Denied(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Lasting && e.Action != ""
+}
+
 // FindDigest returns the names with that digest whose stored names begin with
 // prefix, each with the row of its first slot, which may be the zero Row. It
 // reads all rows that begin with prefix.

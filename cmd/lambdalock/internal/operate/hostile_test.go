@@ -3,6 +3,8 @@ package operate
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -19,6 +21,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -170,4 +173,42 @@ func TestChangesRefuseTwoLocks(t *testing.T) {
 	}
 	expect.OK(t, release(t.Context(), store, "", "/orders/a", io.Discard, answering(nil, nil)))
 	expect.OK(t, (&Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil)))
+}
+
+// TestChangesBesideAnUnreadableRow: where the other row that a name may mean
+// may not be read, there is none, as S3 denies to read what does not exist,
+// unless s3:ListBucket is allowed. A damaged one exists.
+func TestChangesBesideAnUnreadableRow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		says   string
+	}{
+		"denied":    {&driver.Error{Lasting: true, Action: "s3:ListBucket"}, 0, "Released orders/a."},
+		"damaged":   {&driver.Error{Lasting: true, Err: errors.New("no readable stamp")}, 1, "orders/a and /orders/a both have a row"},
+		"no answer": {&driver.Error{Err: io.ErrUnexpectedEOF}, 69, "unexpected EOF"},
+	} {
+		store := readsOnly{memstore.New(), "orders/a", c.err}
+		rowtest.Acquire(t, store, "f request 1", time.Hour, lock.Key{Name: "a"})
+		var out strings.Builder
+		err := release(t.Context(), store, "", "orders/a", &out, answering(nil, nil))
+		if got := status(trouble(err)); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
+			t.Errorf("%s: status %d: %s%v", name, got, out.String(), err)
+		}
+	}
+}
+
+// readsOnly is a store that answers reads of all names but one with an error.
+type readsOnly struct {
+	*memstore.Store
+	name string
+	err  error
+}
+
+func (s readsOnly) Read(ctx context.Context, name string) (driver.Row, error) {
+	if name != s.name {
+		return driver.Row{}, s.err
+	}
+	return s.Store.Read(ctx, name)
 }

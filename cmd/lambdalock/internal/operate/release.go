@@ -161,15 +161,11 @@ func findToChange(ctx context.Context, store driver.Store, namespace, key string
 
 // onlyOne returns an error if the key may mean another row than the found one.
 func onlyOne(ctx context.Context, store driver.Inspector, found, key string) error {
-	for row, err := range inspect.ReadAll(ctx, store, "", []string{key}) {
-		if err != nil {
-			return err
-		}
-		if row.Name != found {
-			return no("nothing was changed: %s and %s both have a row: for the first give its --namespace and the name without it, for the second that whole name", inspect.Safe(found), inspect.Safe(row.Name))
-		}
+	other, err := inspect.Other(ctx, store, key, found)
+	if err != nil || other == "" {
+		return err
 	}
-	return nil
+	return no("nothing was changed: %s and %s both have a row: for the first give its --namespace and the name without it, for the second that whole name", inspect.Safe(found), inspect.Safe(other))
 }
 
 // notHeld returns the error for a name without a holder, which names the slots
