@@ -135,10 +135,17 @@ func Slots(ctx context.Context, store driver.Inspector, name string) ([]driver.N
 	close(next)
 	wg.Wait()
 	var taken []driver.NamedRow
-	for _, s := range slots {
-		if !s.Unknown() {
+	denied := false
+	for i, s := range slots {
+		switch {
+		case Denied(errs[i]):
+			denied, errs[i] = true, nil
+		case !s.Unknown():
 			taken = append(taken, s)
 		}
+	}
+	if denied { // there are none, if the first slot may be read
+		_, errs[0] = store.Read(ctx, name)
 	}
 	return taken, cmp.Or(errs...)
 }
@@ -151,18 +158,27 @@ func Inspector(store driver.Store) (driver.Inspector, error) {
 	return nil, errors.New("the rows of this store cannot be read: " + fmt.Sprintf("%T", store) + " is not a driver.Inspector")
 }
 
-// ReadAll yields the rows that people mean by the keys, as Find has it.
+// ReadAll yields the rows that people mean by the keys, as Find has it. It
+// leaves out what may not be read if a key has another row.
 func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys []string) iter.Seq2[driver.NamedRow, error] {
 	return func(yield func(driver.NamedRow, error) bool) {
 		for _, key := range keys {
+			found, denied := false, error(nil)
 			for _, name := range candidates(namespace, key) {
 				row, err := store.Read(ctx, name)
-				if err == nil && row.Unknown() {
-					continue
-				}
-				if !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil {
+				switch {
+				case Denied(err):
+					denied = err
+				case err == nil && row.Unknown():
+				case !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil:
 					return
+				default:
+					found = true
 				}
+			}
+			if denied != nil && !found {
+				yield(driver.NamedRow{}, denied)
+				return
 			}
 		}
 	}

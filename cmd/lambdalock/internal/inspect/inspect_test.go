@@ -260,6 +260,44 @@ func TestLastSlot(t *testing.T) {
 	}
 }
 
+// TestOnlyTheRowMayBeRead: a store that denies to read what does not exist, as
+// S3 does without s3:ListBucket, is enough for one name. If the first slot is
+// denied, too, nothing is known of the others.
+func TestOnlyTheRowMayBeRead(t *testing.T) {
+	t.Parallel()
+	all := memstore.New()
+	limited := locker(t, all, lock.Options{Namespace: "orders"})
+	for range 3 {
+		expect.Value(limited.AcquireOneOf(t.Context(), "a", 3))(t)
+	}
+	var read []string
+	for row, err := range inspect.ReadAll(t.Context(), hiding{all}, "orders", []string{"a", "b"}) {
+		read = append(read, fmt.Sprint(row.Name, err != nil))
+	}
+	if got := strings.Join(read, ", "); got != "orders/afalse, true" {
+		t.Errorf("watch reads %s", got)
+	}
+	slots, err := inspect.Slots(t.Context(), hiding{all}, "orders/a")
+	if err != nil || len(slots) != 2 {
+		t.Errorf("%d further slots, error %v; want two", len(slots), err)
+	}
+	others := only{all, func(n string) bool { return n != "orders/a" }}
+	if _, err := inspect.Slots(t.Context(), hiding{others}, "orders/a"); !inspect.Denied(err) {
+		t.Errorf("%v, want the denial", err)
+	}
+}
+
+// hiding is a store that denies to read what does not exist.
+type hiding struct{ driver.Inspector }
+
+func (h hiding) Read(ctx context.Context, name string) (driver.Row, error) {
+	row, err := h.Inspector.Read(ctx, name)
+	if err == nil && row.Unknown() {
+		err = &driver.Error{Lasting: true, Action: "s3:GetObject"}
+	}
+	return row, err
+}
+
 // only is a store that lacks some rows.
 type only struct {
 	driver.Inspector
