@@ -69,14 +69,14 @@ func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace str
 }
 
 // damaged reports whether a read failed because of its row: another one of the
-// namespace, which is not there, can be read.
+// namespace, which is not there, can be read, or only that is denied.
 func damaged(ctx context.Context, store driver.Inspector, namespace string, err error) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.Lasting {
 		return false
 	}
 	_, err = store.Read(ctx, stored.Name(stored.Prefix(namespace), rand.Text()))
-	return err == nil
+	return err == nil || inspect.Denied(err) && e.Action == ""
 }
 
 // claim returns the claim that package lock would make.

@@ -58,29 +58,42 @@ func TestVerdictOfInterrupted(t *testing.T) { // F19
 	}
 }
 
-// damaged is a store whose reads of one name fail, or of all.
+// damaged is a store whose reads of the name orders/n fail, and of all others.
 type damaged struct {
 	driver.Inspector
-	name string // empty: all
+	row, others error
 }
 
-func (d damaged) Read(ctx context.Context, name string) (driver.Row, error) {
-	if d.name == "" || d.name == name {
-		return driver.Row{}, &driver.Error{Store: "it", Lasting: true, Err: errors.New("no readable stamp")}
+func (d damaged) Read(_ context.Context, name string) (driver.Row, error) {
+	if name == "orders/n" {
+		return driver.Row{}, d.row
 	}
-	return d.Inspector.Read(ctx, name)
+	return driver.Row{}, d.others
 }
 
 // TestVerdictOfADamagedRow: it is about that row. A store that cannot be read
-// at all is an error.
+// at all is an error. S3 denies to read what does not exist, unless
+// s3:ListBucket is allowed.
 func TestVerdictOfADamagedRow(t *testing.T) { // F41
 	t.Parallel()
-	e := explain.OfKey(lock.Key{Name: "n", Event: "e"})
-	expect.Must(t, e.Judge(t.Context(), damaged{memstore.New(), "orders/n"}, "orders", time.Now()))
-	if v := e.Records[0].Keys[0].Verdict; v.Row != "orders/n" || v.Would != explain.Refuse || !strings.Contains(v.Why, "no readable stamp") {
-		t.Errorf("got %+v", *v)
-	}
-	if err := e.Judge(t.Context(), damaged{memstore.New(), ""}, "orders", time.Now()); !errors.As(err, new(*driver.Error)) {
-		t.Errorf("got %v, want that of the store", err)
+	unreadable := &driver.Error{Store: "it", Lasting: true, Err: errors.New("no readable stamp")}
+	denied := &driver.Error{Store: "it", Lasting: true, Action: "s3:GetObject"}
+	for name, c := range map[string]struct {
+		store damaged
+		ends  bool
+	}{
+		"the others are read":   {damaged{row: unreadable}, false},
+		"the others are denied": {damaged{row: unreadable, others: denied}, false},
+		"all are denied":        {damaged{row: denied, others: denied}, true},
+		"there is no store":     {damaged{row: unreadable, others: unreadable}, true},
+	} {
+		e := explain.OfKey(lock.Key{Name: "n", Event: "e"})
+		err := e.Judge(t.Context(), c.store, "orders", time.Now())
+		if errors.As(err, new(*driver.Error)) != c.ends {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if v := e.Records[0].Keys[0].Verdict; err == nil && (v.Row != "orders/n" || v.Would != explain.Refuse || !strings.Contains(v.Why, "no readable stamp")) {
+			t.Errorf("%s: got %+v", name, *v)
+		}
 	}
 }
