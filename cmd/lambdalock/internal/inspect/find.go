@@ -52,19 +52,26 @@ func Find(ctx context.Context, store driver.Inspector, namespace, key string) (d
 	return driver.NamedRow{}, &NotFoundError{candidates(namespace, meanings[len(meanings)-1])}
 }
 
-// Other returns another name than found of which there is a row, and which a
-// person may mean by key without a namespace. It returns "" if there is none.
+// Other returns another name than found of which there is a row, if only that
+// of a further slot, and which a person may mean by key without a namespace. It
+// returns "" if there is none.
 func Other(ctx context.Context, store driver.Inspector, key, found string) (string, error) {
 	for _, name := range candidates("", key) {
 		if name == found {
 			continue
 		}
 		row, err := store.Read(ctx, name)
+		exists := !row.Unknown()
+		if err == nil && !exists {
+			var slots []driver.NamedRow
+			slots, err = Slots(ctx, store, name)
+			exists = len(slots) > 0
+		}
 		var e *driver.Error
 		lasting := errors.As(err, &e) && e.Lasting // and the store has answered for found
 		switch {
 		case Denied(err):
-		case lasting, err == nil && !row.Unknown():
+		case lasting, err == nil && exists:
 			return name, nil
 		case err != nil:
 			return "", err

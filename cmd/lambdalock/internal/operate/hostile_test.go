@@ -175,6 +175,36 @@ func TestChangesRefuseTwoLocks(t *testing.T) {
 	expect.OK(t, (&Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil)))
 }
 
+// TestReleaseOfOneOfTwo: a limited lock is another one, too, if the row of its
+// first slot is gone, and so is a lock whose name begins with a slash.
+func TestReleaseOfOneOfTwo(t *testing.T) {
+	t.Parallel()
+	limited := "orders/slot:2:a"
+	for name, c := range map[string]struct {
+		rows []string
+		key  string
+		says string
+	}{
+		"a slot, and a row":      {[]string{limited, "/orders/a"}, "orders/a", "orders/a and /orders/a both have a row: for the first give its --namespace"},
+		"a row, and a slot":      {[]string{"orders/a", "/slot:2:orders/a"}, "orders/a", "orders/a and /orders/a both have a row"},
+		"a slash":                {[]string{"/orders/a", "//orders/a"}, "/orders/a", "/orders/a and //orders/a both have a row: for the first leave out its first slash, for the second give that whole name"},
+		"a slash, as it says":    {[]string{"/orders/a", "//orders/a"}, "orders/a", "Released /orders/a."},
+		"two, as it says":        {[]string{"/orders/a", "//orders/a"}, "//orders/a", "Released //orders/a."},
+		"only a slot is another": {[]string{limited}, "orders/a", "release another one by its own name, for example orders/slot:2:a"},
+	} {
+		store := memstore.New()
+		now := time.Now()
+		for _, row := range c.rows {
+			expect.Granted(store.Acquire(t.Context(), &driver.Claim{Name: row, Token: "t", Now: now, Stamp: now, Until: now.Add(time.Hour)}))(t)
+		}
+		var out strings.Builder
+		err := release(t.Context(), store, "", c.key, &out, answering(nil, nil))
+		if text := out.String() + fmt.Sprint(err); !strings.Contains(text, c.says) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
 // TestChangesBesideAnUnreadableRow: where the other row that a name may mean
 // may not be read, there is none, as S3 denies to read what does not exist,
 // unless s3:ListBucket is allowed. A damaged one exists.

@@ -153,7 +153,7 @@ func findToChange(ctx context.Context, store driver.Store, namespace, key string
 		return nil, row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
 	case row.Newer:
 		return nil, row, no("a newer version of lambdalock wrote the row %s: use that version to change it", inspect.Safe(row.Name))
-	case namespace == "" && !strings.HasPrefix(key, "/"): // which begins a whole name without a namespace
+	case namespace == "":
 		return inspector, row, onlyOne(ctx, inspector, row.Name, key)
 	}
 	return inspector, row, nil
@@ -165,7 +165,15 @@ func onlyOne(ctx context.Context, store driver.Inspector, found, key string) err
 	if err != nil || other == "" {
 		return err
 	}
-	return no("nothing was changed: %s and %s both have a row: for the first give its --namespace and the name without it, for the second that whole name", inspect.Safe(found), inspect.Safe(other))
+	first, second := found, other
+	if found == "/"+other { // of whose first slot there is no row
+		first, second = other, found
+	}
+	remedy := "give its --namespace and the name without it"
+	if strings.HasPrefix(first, "/") {
+		remedy = "leave out its first slash"
+	}
+	return no("nothing was changed: %s and %s both have a row: for the first %s, for the second give that whole name", inspect.Safe(first), inspect.Safe(second), remedy)
 }
 
 // notHeld returns the error for a name without a holder, which names the slots
