@@ -14,11 +14,7 @@ func (q *Store) Check(ctx context.Context) error {
 	if err := q.ready(ctx); err != nil {
 		return err
 	}
-	return q.tooFew(q.checks(ctx))
-}
-
-func (q *Store) checks(ctx context.Context) answers {
-	return q.ask(ctx, all, func(ctx context.Context, i int) answer { return answer{Err: q.nodes[i].Check(ctx)} })
+	return q.tooFew(q.ask(ctx, all, func(ctx context.Context, i int) answer { return answer{Err: q.nodes[i].Check(ctx)} }))
 }
 
 // Read implements [driver.Inspector]. A row that no majority holds is free.
@@ -46,7 +42,8 @@ func (q *Store) names(ctx context.Context, prefix string) iter.Seq2[string, erro
 			yield("", err)
 			return
 		}
-		got := q.checks(ctx) // a list takes any time, so only those that answer are asked for it
+		// A list takes any time, so only those that answer are asked for it.
+		got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return answer{Err: q.nodes[i].CheckRead(ctx)} })
 		for i, node := range q.nodes {
 			if failed(&got[i]) {
 				continue

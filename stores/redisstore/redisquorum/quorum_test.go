@@ -1252,6 +1252,23 @@ func TestRows(t *testing.T) {
 			}
 		}
 	})
+	t.Run("by who only reads", func(t *testing.T) {
+		var all, reading []redis.Scripter
+		for range 3 {
+			srv := redistest.NewServer(t)
+			admin := redistest.NewClient(t, srv.Addr)
+			expect.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~lambdalock:*", "+eval", "+evalsha", "+time", "+hgetall", "+scan").Err())
+			c := redis.NewClient(&redis.Options{Addr: srv.Addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
+			t.Cleanup(func() { _ = c.Close() })
+			all, reading = append(all, admin), append(reading, c)
+		}
+		redistest.MustAcquire(t, openQuorum(all...), redistest.Claim("n"))
+		for name, store := range map[string]driver.Store{"one server": redistest.Must(redisstore.New(reading[0])), "quorum": openQuorum(reading...)} {
+			if names, err := list(store.(driver.Inspector), ""); err != nil || !slices.Equal(names, []string{"n"}) {
+				t.Errorf("%s: %q, error %v", name, names, err)
+			}
+		}
+	})
 	t.Run("quorum", func(t *testing.T) {
 		q := newQuorum(t, 3)
 		for i := range 250 {
