@@ -36,6 +36,11 @@ func TestHTTPBody(t *testing.T) {
 	gives(t, "alb.json", keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byPlaced), want)
 	gives(t, "alb-multivalue.json", keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byPlaced), want) // in base64
 	gives(t, "functionurl.json", keyfuncs.HTTPBody[events.LambdaFunctionURLRequest](byPlaced), want)
+	emulated := events.LambdaFunctionURLRequest{Body: `{"order":9007199254740993}`}
+	emulated.RequestContext.DomainName = "localhost"
+	if k, err := keyfuncs.HTTPBody[events.LambdaFunctionURLRequest](byPlaced)(t.Context(), emulated); k != want || err != nil {
+		t.Errorf("a request that no gateway has sent: %+v, %v", k, err)
+	}
 	whole := keyfuncs.ByField(func(b json.RawMessage) string { return string(b) })
 	if k, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](whole)(t.Context(), events.ALBTargetGroupRequest{Body: `{"a":1}`}); k != (lock.Key{Name: `{"a":1}`}) || err != nil {
 		t.Errorf("the body unchanged: %+v, %v; want no event, as inner said", k, err)
