@@ -92,7 +92,7 @@ func (d *delivery[R]) tellInTurn(t *task[R], err *error) {
 func (d *delivery[R]) tell(failed []*Failed[R], tasks []*task[R]) {
 	ctx, cancel := beforeAnswer(d.ctx)
 	defer cancel()
-	ctx = invocation.WithBegan(ctx, func(i int) time.Time { return tasks[i].claim.Began })
+	ctx = invocation.WithFailedClaims(ctx, func(i int) *invocation.RecordClaim { return &tasks[i].claim })
 	if panicked := caught(func() { d.onFailed(ctx, slices.Clone(failed)) }); panicked != nil { // f may change the order
 		d.reportPanic(d.ctx, tasks[0].key, panicked)
 	}

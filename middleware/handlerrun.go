@@ -209,6 +209,9 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, q ques
 		return instead.failure()
 	}
 	defer run.release()
+	if claim, _ := invocation.RecordClaimOf(ctx); claim != nil {
+		claim.Unlocked = run.lock == nil
+	}
 	if err := work(run.ctx); err != nil {
 		run.failed(err)
 		return err

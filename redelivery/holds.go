@@ -82,8 +82,8 @@ func (h *holds) longerThan(age time.Duration, longest bool) time.Duration {
 // back returns when a message should come back that found its lock held: when
 // the lock is likely to be free and those ahead have had it, each for at least
 // as long as middleware.HoldAtLeast says. If the message began, the lock is one
-// inside, and its own name, which it acquired then, cools down as well.
-func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, began time.Time) time.Time {
+// inside, and its own name, if it acquired one then, cools down as well.
+func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, claim *invocation.RecordClaim) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
 	since := acquired(held, f.Ended)
@@ -94,8 +94,8 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, bega
 	if hold == 0 || held.Cooldown || since.IsZero() || free.After(held.Until) && !batch.Renews {
 		free = held.Until
 	}
-	inside := !began.IsZero()
-	if cooled := cmp.Or(began, since).Add(batch.LeastHold + toRelease); free.Before(cooled) && (inside || !held.Cooldown) {
+	inside := !claim.Began.IsZero()
+	if cooled := cmp.Or(claim.Began, since).Add(batch.LeastHold + toRelease); free.Before(cooled) && !claim.Unlocked && (inside || !held.Cooldown) {
 		free = cooled
 	}
 	least := leastHold(batch, inside)

@@ -97,13 +97,13 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		}
 		var held *lock.HeldError
 		var back time.Time
-		began := invocation.BeganOf(ctx, i)
+		claim := invocation.FailedClaimOf(ctx, i)
 		switch early := receives(m) <= mostReceives; {
 		case f.Err == nil:
 			groups[group] = first{leads: true}
 			continue
-		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, began, f.Ended)):
-			back = r.holds.back(ctx, held, f, began)
+		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, claim.Began, f.Ended)):
+			back = r.holds.back(ctx, held, f, claim)
 		case early && isOwed(ctx, f.Err):
 			back = f.Ended
 		default:

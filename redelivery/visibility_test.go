@@ -68,6 +68,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		want         string // "": nothing
 		owed         bool
 		own          bool // its own name is held, not a lock inside
+		unlocked     bool // its handler runs without a lock
 	}{
 		"end of the lease":        {since: -hour, until: 90 * time.Second, want: url + " r 90"},
 		"rounded up":              {since: -hour, until: 89001 * time.Millisecond, want: url + " r 90"},
@@ -90,6 +91,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		"inside a cooldown":       {since: -30 * time.Second, until: hour, known: 40 * time.Second, least: time.Minute, want: url + " r 61"},
 		"inside, later than that": {since: -time.Second, until: hour, known: 2 * time.Minute, least: time.Minute, want: url + " r 120"},
 		"inside, fourth time":     {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4"},
+		"inside no lock":          {unlocked: true, since: -time.Second, until: 2 * time.Second, least: hour, want: url + " r 2"},
 		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
 		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
 		"Europe's own cloud":      {since: -hour, until: 90 * time.Second, arn: "arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders", want: "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders r 90"},
@@ -119,7 +121,11 @@ func TestVisibilityTimeout(t *testing.T) {
 					hold(t, store, m, c.since, c.until)
 				}
 				client := &changer{}
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+				key := keyfuncs.SQSMessage
+				if c.unlocked {
+					key = func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+				}
+				h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error {
 					return fmt.Errorf("the partner is busy: %w", failure)
 				}, middleware.Store(store), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
 				m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received

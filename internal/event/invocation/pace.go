@@ -157,6 +157,9 @@ type RecordClaim struct {
 	Owed bool
 	// Began is when the record's work began first. Zero: it did not.
 	Began time.Time
+	// Unlocked is whether the work runs without a lock, so that no name of the
+	// record's own cools down.
+	Unlocked bool
 }
 
 type recordClaimKey struct{}
@@ -185,16 +188,17 @@ func RecordClaimOf(ctx context.Context) (c *RecordClaim, ofRecord bool) {
 	return c, ofRecord
 }
 
-type beganKey struct{}
+type failedClaimsKey struct{}
 
-// WithBegan returns a context for the function given to middleware.OnFailed,
-// where began returns RecordClaim.Began of the i-th record that it gets.
-func WithBegan(ctx context.Context, began func(i int) time.Time) context.Context {
-	return context.WithValue(ctx, beganKey{}, began)
+// WithFailedClaims returns a context for the function given to
+// middleware.OnFailed, where claim returns the claim of the i-th record that it
+// gets.
+func WithFailedClaims(ctx context.Context, claim func(i int) *RecordClaim) context.Context {
+	return context.WithValue(ctx, failedClaimsKey{}, claim)
 }
 
-// BeganOf returns when the work of the i-th record that failed began. Zero: it
-// did not, so the lock that it found held is its own.
-func BeganOf(ctx context.Context, i int) time.Time {
-	return ctx.Value(beganKey{}).(func(int) time.Time)(i)
+// FailedClaimOf returns the claim of the i-th record that failed. If its work
+// did not begin, the lock that it found held is its own.
+func FailedClaimOf(ctx context.Context, i int) *RecordClaim {
+	return ctx.Value(failedClaimsKey{}).(func(int) *RecordClaim)(i)
 }
