@@ -84,15 +84,17 @@ func Failed[R any](source string, records []R, id func(R) string, answer []byte)
 	if len(answer) == 0 || json.Valid(answer) && answer[0] != '{' {
 		return nil
 	}
-	var a struct {
-		BatchItemFailures []struct{ ItemIdentifier string }
-	}
-	if json.Unmarshal(answer, &a) != nil {
+	failures, err := Failures(answer)
+	if err != nil {
 		return records
 	}
 	named := map[string]bool{}
-	for _, f := range a.BatchItemFailures {
-		named[f.ItemIdentifier] = true
+	for _, f := range failures {
+		var name string
+		if Member(f, "itemIdentifier", &name) != nil {
+			return records
+		}
+		named[name] = true
 	}
 	var failed []R
 	for i, r := range records {
@@ -111,4 +113,23 @@ func Failed[R any](source string, records []R, id func(R) string, answer []byte)
 		return records
 	}
 	return failed
+}
+
+// Failures returns what a partial batch response lists.
+func Failures(answer []byte) ([]json.RawMessage, error) {
+	var failures []json.RawMessage
+	err := Member(answer, "batchItemFailures", &failures)
+	return failures, err
+}
+
+// Member decodes the member of an object that has exactly that name, if there
+// is one. Lambda reads no batchItemFailures in another letter case, see
+// https://github.com/awsdocs/aws-lambda-developer-guide/issues/320;
+// encoding/json would.
+func Member(object []byte, name string, v any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil || members[name] == nil {
+		return err
+	}
+	return json.Unmarshal(members[name], v)
 }

@@ -2,12 +2,14 @@ package invoke
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
@@ -62,9 +64,17 @@ func (a api) broken() int {
 
 // response is what a function returns to an API.
 type response struct {
-	StatusCode        int
-	Headers           map[string]string
-	MultiValueHeaders map[string][]string
+	status      int
+	headers     map[string]string
+	multiValues map[string][]string
+}
+
+func (v *response) read(payload []byte) error {
+	return cmp.Or(
+		eventsource.Member(payload, "statusCode", &v.status),
+		eventsource.Member(payload, "headers", &v.headers),
+		eventsource.Member(payload, "multiValueHeaders", &v.multiValues),
+	)
 }
 
 // streamed is the content type of a response that begins with its status and
@@ -81,19 +91,19 @@ func readAnswer(from api, r locallambda.Result) answer {
 	if strings.HasPrefix(r.ContentType, streamed) {
 		payload, _, _ = bytes.Cut(payload, make([]byte, 8))
 	}
-	err := json.Unmarshal(payload, &v)
-	inferred := from != restAPI && v.StatusCode == 0 && json.Valid(payload) && !hasStatus(payload)
+	err := v.read(payload)
+	inferred := from != restAPI && v.status == 0 && json.Valid(payload) && !hasStatus(payload)
 	switch {
 	case r.Outcome == locallambda.Succeeded && inferred:
 		return answer{status: http.StatusOK}
-	case r.Outcome != locallambda.Succeeded || err != nil || v.StatusCode < 100 || v.StatusCode > 599:
+	case r.Outcome != locallambda.Succeeded || err != nil || v.status < 100 || v.status > 599:
 		return answer{status: from.broken()}
 	}
-	a := answer{status: v.StatusCode}
-	for name, value := range v.Headers {
+	a := answer{status: v.status}
+	for name, value := range v.headers {
 		a.read(name, value)
 	}
-	for name, values := range v.MultiValueHeaders {
+	for name, values := range v.multiValues {
 		a.read(name, strings.Join(values, ","))
 	}
 	return a

@@ -109,6 +109,7 @@ func TestStatuses(t *testing.T) {
 	}{
 		"REST":                         {restRequest, returned(`{"statusCode":201}`), "status 201"},
 		"REST without a status":        {restRequest, returned(`{"ok":true}`), "status 502"},
+		"REST, other letter case":      {restRequest, returned(`{"StatusCode":201}`), "status 502"},
 		"REST, null":                   {restRequest, returned(`null`), "status 502"},
 		"REST, no JSON":                {restRequest, returned(`ok`), "status 502"},
 		"REST, failed":                 {restRequest, failure, "status 502"},
@@ -116,6 +117,7 @@ func TestStatuses(t *testing.T) {
 		"load balancer, no status":     {albRequest, returned(`{}`), "status 502"},
 		"HTTP":                         {httpEvent, returned(`{"statusCode":404}`), "status 404"},
 		"HTTP, inferred":               {httpEvent, returned(`{"ok":true}`), "status 200"},
+		"HTTP, other letter case":      {httpEvent, returned(`{"StatusCode":503}`), "status 200"},
 		"HTTP, text":                   {httpEvent, returned(`"ok"`), "status 200"},
 		"HTTP, failed":                 {httpEvent, failure, "status 500"},
 		"HTTP, status is text":         {httpEvent, returned(`{"statusCode":"201"}`), "status 500"},
@@ -124,6 +126,7 @@ func TestStatuses(t *testing.T) {
 		"URL, failed":                  {urlEvent, failure, "status 502"},
 		"URL, status is out of bounds": {urlEvent, returned(`{"statusCode":1000}`), "status 502"},
 		"Retry-After":                  {restRequest, returned(`{"statusCode":503,"headers":{"x":"y","Retry-After":" 120"}}`), "status 503, Retry-After 2m0s"},
+		"headers, other letter case":   {httpEvent, returned(`{"statusCode":503,"Headers":{"Retry-After":"120"}}`), "status 503"},
 		"Retry-After in the past":      {restRequest, returned(`{"statusCode":503,"headers":{"Retry-After":"Fri, 31 Dec 1999 23:59:59 GMT"}}`), "status 503, Retry-After 0s"},
 		"Retry-After makes no sense":   {restRequest, returned(`{"statusCode":503,"headers":{"Retry-After":"soon"}}`), "status 503"},
 		"streamed":                     {urlEvent, locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(stream), ContentType: streamed}, "status 201, Retry-After 3s"},

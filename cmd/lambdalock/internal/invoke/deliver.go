@@ -2,7 +2,6 @@ package invoke
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -153,12 +152,12 @@ func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
 // judgeKafka finds out whether records failed. Lambda repeats only those that
 // the answer names; here all come again, and the others are skipped.
 func (v *delivery) judgeKafka(log tally) {
-	var a struct{ BatchItemFailures []json.RawMessage }
-	if json.Unmarshal(v.result.Payload, &a) != nil || len(a.BatchItemFailures) == 0 {
+	failures, _ := eventsource.Failures(v.result.Payload) // no JSON: none
+	if len(failures) == 0 {
 		return
 	}
 	all := max(v.records[0].event.several, 1)
-	v.failed, v.returned, v.named = v.records, v.records, min(len(a.BatchItemFailures), all)
+	v.failed, v.returned, v.named = v.records, v.records, min(len(failures), all)
 	v.failedIn(v.named < all, log)
 }
 

@@ -53,6 +53,18 @@ func TestRecordsThatFailed(t *testing.T) {
 	}
 }
 
+// TestAnswerOfAKafkaBatch: Lambda reads no member of another letter case.
+func TestAnswerOfAKafkaBatch(t *testing.T) {
+	t.Parallel()
+	d := &deliverer{Command: &Command{}, table: &localtable.Table{}}
+	for answer, want := range map[string]string{`{"batchItemFailures":[{}]}`: partly, `{"BatchItemFailures":[{}]}`: succeeded} {
+		v := d.judge([]*record{{event: &event{kafka: true, several: 2}}}, locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(answer)})
+		if v.outcome.word != want {
+			t.Errorf("%s is %v, want %s", answer, v.outcome, want)
+		}
+	}
+}
+
 // TestLogLines: the lines are found whichever slog handler the function has.
 func TestLogLines(t *testing.T) {
 	t.Parallel()
