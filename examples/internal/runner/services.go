@@ -14,6 +14,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/lambdalock/lambdalock/internal/local/localsqs"
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
 
 // serveS3 logs every object that a function writes, in the form of the
@@ -74,6 +75,6 @@ func (st *stage) queues() http.Handler {
 			st.visible = append(st.visible, invisible)
 		},
 		Delete: func(receipt string) { st.fail("the function deletes %s", receipt) },
-		Send:   func(string) { st.dead.Add(1) },
+		Send:   func(*sqslimits.Message) { st.dead.Add(1) },
 	}
 }

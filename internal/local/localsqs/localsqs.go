@@ -25,7 +25,7 @@ import (
 type Server struct {
 	Change func(receipt string, invisible time.Duration)
 	Delete func(receipt string)
-	Send   func(queue string)
+	Send   func(*sqslimits.Message)
 }
 
 // request has the parameters of all operations.
@@ -140,7 +140,7 @@ func (s *Server) send(in *request) (any, error) {
 	if err := m.Refusal(sqslimits.Largest); err != nil {
 		return nil, err
 	}
-	s.Send(in.QueueURL)
+	s.Send(&m)
 	sum := md5.Sum([]byte(in.MessageBody)) //nolint:gosec // the client compares it
 	return map[string]string{"MessageId": rand.Text(), "MD5OfMessageBody": hex.EncodeToString(sum[:])}, nil
 }

@@ -100,12 +100,12 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	}
 	log, claims := logged(r.Log), d.table.Claims(r.RequestID, stream)
 	v := &delivery{records: records, result: r, outcome: outcomeOf(r, log, claims, len(records)), claims: claims}
-	b := records[0].event.batch
+	b, moved := records[0].event.batch, d.moved(records, r.Log)
 	switch {
 	case r.Outcome != locallambda.Succeeded:
 		v.failed, v.returned = records, records
 	case b != nil:
-		v.judgeRecords(b, log, !d.IgnoreFailures)
+		v.judgeRecords(b, moved, log, !d.IgnoreFailures)
 	case records[0].event.kafka:
 		v.judgeKafka(log)
 	}
@@ -123,15 +123,24 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	return v
 }
 
+// moved returns the messages that the function has moved to a dead-letter
+// queue, by its log or by what it has sent. Of those with the same body, the
+// log knows which one was sent.
+func (d *deliverer) moved(records []*record, log []string) []*record {
+	logged := named(movedRecords, records, log)
+	sent := d.sqs.moved(append(slices.Clip(logged), without(records, logged)...))
+	return append(logged, without(sent, logged)...)
+}
+
 // judgeRecords finds the records that failed: those that the answer returns,
 // and those that the function has moved elsewhere. If that is all of them, the
 // success is a failure. Without ReportBatchItemFailures in its mapping, Lambda
 // does not read what the function returns, and every record counts as
 // completed, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
-func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
+func (v *delivery) judgeRecords(b *batch, moved []*record, log tally, reported bool) {
 	back := eventsource.Failed(b.source, v.records, func(r *record) string { return r.id }, v.result.Payload)
-	v.moved = without(named(movedRecords, v.records, v.result.Log), back)
+	v.moved = without(moved, back)
 	v.failed = append(slices.Clip(back), v.moved...)
 	if len(v.failed) == 0 {
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
 
 // fake is a platform whose function is a Go function. It has as many
@@ -24,6 +25,7 @@ import (
 type fake struct {
 	function func(call) (answer string, err error) // the log may follow the answer
 	took     time.Duration                         // of each invocation
+	sqs      *sqsAPI                               // that it may ask
 
 	mu    sync.Mutex
 	calls []call
@@ -95,7 +97,7 @@ func (f *fake) deliver(t *testing.T, c Command, events ...*event) (*report, erro
 	var r *report
 	synctest.Test(t, func(t *testing.T) {
 		r = newReport(io.Discard, events, false)
-		d := &deliverer{Command: &c, platform: f, table: &localtable.Table{}, report: r}
+		d := &deliverer{Command: &c, platform: f, table: &localtable.Table{}, report: r, sqs: f.sqs}
 		d.all(t.Context(), d.sources(events))
 	})
 	return r, r.summary()
@@ -127,7 +129,7 @@ func messages(ids ...string) *event {
 		if fifo {
 			attributes += fmt.Sprintf(`,"MessageGroupId":%q`, g)
 		}
-		records = append(records, fmt.Sprintf(`{"messageId":%q,"receiptHandle":"first","eventSource":"aws:sqs","attributes":{%s}}`, id, attributes))
+		records = append(records, fmt.Sprintf(`{"messageId":%q,"receiptHandle":"first","body":"do %[1]s","eventSource":"aws:sqs","attributes":{%s}}`, id, attributes))
 	}
 	return parsed(`{"Records":[` + strings.Join(records, ",") + `]}`)
 }
@@ -627,19 +629,45 @@ func TestWithoutPartialAnswers(t *testing.T) {
 }
 
 // TestMovedAway: a message that the function has moved to a dead-letter queue
-// is not delivered again, and was not completed.
+// is not delivered again, and was not completed. The log shows it, or what the
+// function has sent: a copy with the reason.
 func TestMovedAway(t *testing.T) {
 	t.Parallel()
-	f := &fake{function: func(call) (string, error) {
-		return "{}\n" + `INFO lambdalock: moved to the dead-letter queue records=[b]`, nil
-	}}
-	r, err := f.deliver(t, Command{Source: sourceSQS}, messages("a", "b"))
-	f.expect(t, "0s a b")
-	if err == nil || !strings.Contains(err.Error(), "1 of 2 messages: b") || strings.Join(r.letters, "") != "event.json (message b), to the dead-letter queue by the function" {
-		t.Errorf("%v, given up %q", err, r.letters)
-	}
-	if r.fates.failed != 1 || r.givenUp != 1 {
-		t.Errorf("%d failed, %d given up, want 1", r.fates.failed, r.givenUp)
+	const line = `INFO lambdalock: moved to the dead-letter queue records=[b]`
+	reason := map[string]sqslimits.Attribute{"ErrorMessage": {Type: "String", Text: "no order"}}
+	for name, c := range map[string]struct {
+		log  string
+		sent []sqslimits.Message
+		want string // moved
+	}{
+		"by the log":     {line, nil, "b"},
+		"by the sends":   {"", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"by both":        {line, []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"one by each":    {line, []sqslimits.Message{{Body: "do b", Attributes: reason}, {Body: "do a", Attributes: reason}}, "a b"},
+		"other messages": {"", []sqslimits.Message{{Body: "do b"}, {Body: "other", Attributes: reason}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{sqs: newSQS()}
+			f.function = func(call) (string, error) {
+				for _, m := range c.sent {
+					f.sqs.handler().Send(&m)
+				}
+				return "{}\n" + c.log, nil
+			}
+			r, err := f.deliver(t, Command{Source: sourceSQS}, messages("a", "b"))
+			f.expect(t, "0s a b")
+			var letters []string
+			for id := range strings.FieldsSeq(c.want) {
+				letters = append(letters, "event.json (message "+id+"), to the dead-letter queue by the function")
+			}
+			if slices.Sort(r.letters); !slices.Equal(r.letters, letters) || len(r.missing()) != min(len(letters), 1) || (err == nil) != (letters == nil) {
+				t.Errorf("%v, given up %q, want %q", err, r.letters, letters)
+			}
+			if r.fates.failed != len(letters) || r.givenUp != len(letters) {
+				t.Errorf("%d failed, %d given up, want %d", r.fates.failed, r.givenUp, len(letters))
+			}
+		})
 	}
 }
 

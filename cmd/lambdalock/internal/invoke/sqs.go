@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/local/localsqs"
+	"github.com/lambdalock/lambdalock/internal/local/sqslimits"
 )
 
 // sqsAPI keeps what a function asked SQS for: that a message comes back at
@@ -25,6 +27,11 @@ type sqsAPI struct {
 	changed map[string]time.Time // when a message comes back, by receipt handle
 	deleted map[string]bool
 	sent    map[string]int // messages, by queue
+	copies  map[string]int // that tell why a message failed, by body
+}
+
+func newSQS() *sqsAPI {
+	return &sqsAPI{changed: map[string]time.Time{}, deleted: map[string]bool{}, sent: map[string]int{}, copies: map[string]int{}}
 }
 
 // startSQS serves the API on the loopback interface.
@@ -33,7 +40,8 @@ func startSQS() (*sqsAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve a local SQS: %w", err)
 	}
-	a := &sqsAPI{url: "http://" + listener.Addr().String(), changed: map[string]time.Time{}, deleted: map[string]bool{}, sent: map[string]int{}}
+	a := newSQS()
+	a.url = "http://" + listener.Addr().String()
 	a.server = &http.Server{Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // ends with close
 	return a, nil
@@ -48,7 +56,14 @@ func (a *sqsAPI) handler() *localsqs.Server {
 	return &localsqs.Server{
 		Change: func(receipt string, d time.Duration) { locked(func() { a.changed[receipt] = time.Now().Add(d) }) },
 		Delete: func(receipt string) { locked(func() { a.deleted[receipt] = true }) },
-		Send:   func(queue string) { locked(func() { a.sent[queue]++ }) },
+		Send: func(m *sqslimits.Message) {
+			locked(func() {
+				a.sent[m.Queue]++
+				if _, tells := m.Attributes[reasonAttribute]; tells {
+					a.copies[m.Body]++
+				}
+			})
+		},
 	}
 }
 
@@ -81,6 +96,30 @@ func (a *sqsAPI) comesBack(m *record) (time.Time, bool) {
 	defer a.mu.Unlock()
 	at, ok := a.changed[m.handle]
 	return at, ok
+}
+
+// reasonAttribute of a message tells why it failed: redelivery.SQS sends it to
+// the dead-letter queue.
+const reasonAttribute = "ErrorMessage"
+
+// moved returns the messages of which the function has sent a copy that tells
+// why it failed. Each copy counts once, for the first message with its body.
+func (a *sqsAPI) moved(messages []*record) []*record {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var moved []*record
+	for _, m := range messages {
+		var body string
+		_ = json.Unmarshal(m.body["body"], &body) // not there: ""
+		if a.copies[body] > 0 {
+			a.copies[body]--
+			moved = append(moved, m)
+		}
+	}
+	return moved
 }
 
 // isDeleted reports whether the function has deleted a message.

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -80,6 +81,10 @@ func TestSQSAnswersTheFunction(t *testing.T) {
 		if at, ok := a.comesBack(&record{handle: handle}); ok != want || ok && time.Until(at) > time.Minute {
 			t.Errorf("%s comes back at %v, %v", handle, at, ok)
 		}
+	}
+	sent := &record{body: map[string]json.RawMessage{"body": json.RawMessage(`"a message"`)}}
+	if first, second := a.moved([]*record{sent}), a.moved([]*record{sent}); len(first) != 1 || len(second) != 0 {
+		t.Errorf("one message is moved %d times", len(first)+len(second))
 	}
 	if !a.isDeleted(&record{handle: "second"}) || a.isDeleted(&record{handle: "first"}) {
 		t.Error("another message is deleted")
