@@ -20,7 +20,7 @@ type record struct {
 	// group is what keeps its order: a message group or a shard.
 	group string
 	body  map[string]json.RawMessage
-	size  int // of the body, in bytes
+	size  int // of the body as it is delivered, in bytes
 
 	handle   string  // of its last receive, by which the function names it to SQS
 	received int     // so often before this delivery, as the source counts
@@ -60,7 +60,10 @@ func readBatch(payload []byte) *batch {
 		if is.ID == "" || is.Source != b.source {
 			return nil
 		}
-		b.records = append(b.records, &record{id: is.ID, group: is.Group, body: body, size: len(text)})
+		r := &record{id: is.ID, group: is.Group, body: body}
+		text, _ = json.Marshal(r.delivered())
+		r.size = len(text)
+		b.records = append(b.records, r)
 	}
 	return b
 }
@@ -111,22 +114,20 @@ func payload(records []*record) []byte {
 }
 
 // delivered returns the body as the next delivery has it: SQS counts the
-// receives of a message, and each one has a receipt handle of its own.
+// receives of a message, and each one has a receipt handle of its own. Copies
+// of a message, and samples from the same page, have the same in their files.
 func (r *record) delivered() map[string]json.RawMessage {
 	const count, handle = "ApproximateReceiveCount", "receiptHandle"
-	var attributes map[string]string
-	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
-	n, err := strconv.Atoi(attributes[count])
-	if r.received == 0 || err != nil {
-		_ = json.Unmarshal(r.body[handle], &r.handle) // some events have none
-		return r.body
-	}
-	attributes[count] = strconv.Itoa(n + r.received)
 	body := maps.Clone(r.body)
-	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
-	if body[handle] != nil {
+	if body[handle] != nil { // some events have none
 		r.handle = rand.Text()
 		body[handle], _ = json.Marshal(r.handle)
+	}
+	var attributes map[string]string
+	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
+	if n, err := strconv.Atoi(attributes[count]); err == nil && r.received > 0 {
+		attributes[count] = strconv.Itoa(n + r.received)
+		body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
 	}
 	return body
 }

@@ -36,6 +36,7 @@ type call struct {
 	at      time.Duration // since the beginning
 	ids     []string      // of its records
 	counts  []string      // their ApproximateReceiveCount
+	handles []string      // by which SQS knows them
 	payload string
 	request string // its id
 	n       int    // how many invocations there were before
@@ -53,6 +54,9 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 			var attributes map[string]string
 			_ = json.Unmarshal(r.body["attributes"], &attributes) // of a message
 			c.counts = append(c.counts, attributes["ApproximateReceiveCount"])
+			var handle string
+			_ = json.Unmarshal(r.body["receiptHandle"], &handle) // of a message
+			c.handles = append(c.handles, handle)
 		}
 	}
 	f.mu.Lock()
@@ -399,6 +403,18 @@ func TestLargeMessages(t *testing.T) {
 			}
 		})
 	}
+	t.Run("receipt handles", func(t *testing.T) {
+		t.Parallel()
+		var records []string
+		for i := range 700 {
+			records = append(records, fmt.Sprintf(`{"messageId":"%d","receiptHandle":"h","body":%q,"eventSource":"aws:sqs"}`, i, strings.Repeat("x", 10_000)))
+		}
+		f := &fake{function: failing()}
+		_, _ = f.deliver(t, Command{Source: sourceSQS, BatchSize: 10_000}, parsed(`{"Records":[`+strings.Join(records, ",")+`]}`))
+		if n := len(f.calls[0].payload); n > maxEvent || len(f.calls) != 2 {
+			t.Errorf("%d batches, the first has %d bytes", len(f.calls), n)
+		}
+	})
 }
 
 // TestCopies: a standard queue delivers copies at the same time, in different
@@ -624,6 +640,46 @@ func TestWithoutPartialAnswers(t *testing.T) {
 			if len(r.letters) != 1 || !strings.HasSuffix(r.letters[0], ", lost") || err == nil || !strings.HasSuffix(err.Error(), ": 2)") {
 				t.Errorf("%q, %v", r.letters, err)
 			}
+		})
+	}
+}
+
+// TestReceiptHandles: each receive of a message has a handle of its own. So
+// what the function asks SQS for concerns neither other messages nor later
+// receives.
+func TestReceiptHandles(t *testing.T) {
+	t.Parallel()
+	change := func(a *sqsAPI, handle string) { a.handler().Change(handle, time.Minute) }
+	remove := func(a *sqsAPI, handle string) { a.handler().Delete(handle) }
+	for name, c := range map[string]struct {
+		cmd    Command
+		e      *event
+		asks   func(*sqsAPI, string) // in the first invocation, with its first handle
+		failed map[int]string        // by invocation
+		want   []string
+	}{
+		"another copy":    {Command{Copies: 2, Environments: 2}, messages("a"), change, map[int]string{0: "a", 1: "a"}, []string{"0s a", "0s a", "18s a", "1m0s a"}},
+		"another message": {Command{}, messages("a", "b"), remove, map[int]string{0: "b"}, []string{"0s a b", "18s b"}},
+		"a later receive": {
+			Command{},
+			parsed(`{"messageId":"a","receiptHandle":"first","eventSource":"aws:sqs"}`),
+			change,
+			map[int]string{0: "a", 1: "a"},
+			[]string{"0s a", "1m0s a", "1m18s a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{sqs: newSQS()}
+			f.function = func(call call) (string, error) {
+				if call.n == 0 {
+					c.asks(f.sqs, call.handles[0])
+				}
+				return failing(c.failed[call.n])(call)
+			}
+			c.cmd.Source = sourceSQS
+			_, _ = f.deliver(t, c.cmd, c.e)
+			f.expect(t, c.want...)
 		})
 	}
 }
