@@ -65,22 +65,32 @@ func (c *Demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// where says where the locks are. What a URL has before the host or after the
-// path may be secret.
+// where says where the locks are.
 func (c *Demo) where() string {
-	var servers []string
-	for text := range strings.SplitSeq(c.Store, ",") {
-		u, err := url.Parse(text)
-		if err != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
-			u = &url.URL{Scheme: strings.SplitN(text, ":", 2)[0]} // the demo will say what is wrong
-		}
-		servers = append(servers, u.Scheme+"://"+u.Host+u.Path)
-	}
 	switch endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); {
 	case c.Store != "":
-		return "Lock store: " + strings.Join(servers, ", ")
+		return "Lock store: " + public(c.Store)
 	case endpoint != "":
 		return "Lock table: " + endpoint
 	}
 	return "Lock table: embedded in this program"
+}
+
+// public returns what may be shown of a store's URL, or of several with commas
+// between. What a URL has before the host or after the path may be secret, and
+// any part of a malformed one, of which the demo will say what is wrong.
+func public(store string) string {
+	var servers []string
+	for text := range strings.SplitSeq(store, ",") {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme == "" || u.Opaque != "" || u.Host != "" && u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+			scheme, _, ok := strings.Cut(store, "://")
+			if !ok || strings.ContainsAny(scheme, "@:,") {
+				return "a URL without a scheme"
+			}
+			return scheme + "://"
+		}
+		servers = append(servers, u.Scheme+"://"+u.Host+u.Path)
+	}
+	return strings.Join(servers, ", ")
 }
