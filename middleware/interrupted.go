@@ -16,6 +16,7 @@ type InterruptedPolicy interface {
 // interruption is what an InterruptedPolicy makes the wrapper do.
 type interruption struct {
 	decide   func(context.Context, *lock.InterruptedError) (*lock.Completion, error) // nil: the handler runs
+	skips    bool                                                                    // decide completes the event without knowing whether the work was done
 	question any                                                                     // a func(context.Context, E) (result any, done bool, err error); nil: nothing is asked
 	gives    reflect.Type                                                            // the result of the question; nil: none
 	answers  reflect.Type                                                            // the handler's result; nil: none
@@ -30,7 +31,7 @@ func (runPolicy) forInterrupted() interruption { return interruption{} }
 
 func (p Policy) forInterrupted() interruption {
 	if p.policy().action == skip {
-		return interruption{decide: lock.SkipInterrupted}
+		return interruption{decide: lock.SkipInterrupted, skips: true}
 	}
 	return interruption{decide: lock.FailInterrupted}
 }

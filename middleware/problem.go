@@ -29,7 +29,7 @@ type problem struct {
 // business. The client does not see the cause of a *lock.NoKeyError, which may
 // tell more than the request did. The statuses are those of
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/.
-func problemOf(err error, now time.Time) *problem {
+func (w *wrapper) problemOf(err error, now time.Time) *problem {
 	var (
 		held      *lock.HeldError
 		completed *lock.CompletedError
@@ -57,6 +57,8 @@ func problemOf(err error, now time.Time) *problem {
 		return p
 	case errors.As(err, &completed) && completed.Stale:
 		return newProblem(http.StatusConflict, "a later request for the same resource was already completed")
+	case completed != nil && w.interrupted.skips: // the row does not tell the two apart
+		return newProblem(http.StatusConflict, "this request was already completed, or an earlier attempt of it was interrupted and its outcome is unknown, and no response is stored: find out whether it took effect before you send it under a new key")
 	case completed != nil:
 		return newProblem(http.StatusConflict, "this request was already completed, and its response is not stored")
 	}

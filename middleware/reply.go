@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
@@ -38,11 +37,8 @@ func (r *request) infer(doc []byte) {
 
 // blamesClient implements exchange.
 func (r *request) blamesClient(err error) bool {
-	if r.gateway == eventkind.NoGateway || !r.responds {
-		return false
-	}
-	p := problemOf(err, time.Time{})
-	return p != nil && p.Status == http.StatusBadRequest
+	var e *lock.NoKeyError
+	return r.gateway != eventkind.NoGateway && r.responds && errors.As(err, &e) && e.Client // as problemOf has it
 }
 
 // reply implements exchange. Over HTTP the client gets the first response again
@@ -59,7 +55,7 @@ func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer
 	if other := run.onError(a); other != a || !overHTTP || !r.responds {
 		return other
 	}
-	switch p := problemOf(a.err, clock.Wall(clock.From(run.ctx))); {
+	switch p := run.w.problemOf(a.err, clock.Wall(clock.From(run.ctx))); {
 	case a.action == fail && p != nil && !run.w.failsByChoice(a.err), a.action == skip && p != nil:
 		return r.respond(run, p.response(r.gateway), result, a.err)
 	case a.action == skip && a.err == nil: // nothing to work on
