@@ -29,7 +29,7 @@
 //     after it 8 to 63.
 //   - middleware.HoldAtLeast is the least hold, and while it lasts no estimate
 //     is needed. Then chance doubles: up to 15 holds later, then 16 to 127,
-//     then 64 to 511, up to 11 hours.
+//     then 64 to 511, up to 10 hours.
 //   - A message that held its own name and found a lock inside held comes back
 //     no sooner than the HoldAtLeast of its own name ends.
 //   - A message of a FIFO queue comes back without chance: it waits for those

@@ -27,9 +27,10 @@ const (
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html
 	mostEntries = 10
 	// longestTimeout leaves room below the 12 h that SQS allows, counted from when
-	// the message was received, for the time that the batch has taken.
+	// the message was received, for the time that the batch has taken: up to 90
+	// minutes on managed instances, after a batching window of up to five.
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
-	longestTimeout = 11 * time.Hour
+	longestTimeout = 10 * time.Hour
 	// mostReceives is up to how many receives a message comes back early. After
 	// that the estimates were wrong, and the next receives are what is left before
 	// the dead-letter queue: AWS advises a maxReceiveCount of at least 5.

@@ -73,7 +73,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		"end of the lease":        {since: -hour, until: 90 * time.Second, want: url + " r 90"},
 		"rounded up":              {since: -hour, until: 89001 * time.Millisecond, want: url + " r 90"},
 		"ended":                   {since: -hour, until: -time.Second, want: url + " r 1"},
-		"long lease":              {since: -hour, until: 30 * hour, want: url + " r 39600"},
+		"long lease":              {since: -hour, until: 30 * hour, want: url + " r 36000"},
 		"end unknown":             {since: -hour, until: -1 << 62},
 		"estimate":                {since: -time.Second, until: hour, known: 10 * time.Second, want: url + " r 10"},
 		"estimate beyond its end": {since: -time.Second, until: 5 * time.Second, known: 10 * time.Second, want: url + " r 5"},
