@@ -131,8 +131,12 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 		r.token = "" // nothing to end
 		return t.judge(ctx, r, refused.Item, now)
 	case err != nil:
-		t.release(ctx, r) // it may have been written, and no answer came
-		return t.failure(err, "dynamodb:UpdateItem")
+		e := t.failure(err, "dynamodb:UpdateItem")
+		if e.Temporary { // it may have been written, and no answer came
+			t.release(ctx, r)
+			e.Requests++
+		}
+		return e
 	}
 	return nil
 }
@@ -202,7 +206,7 @@ func (t *Table[E]) update(ctx context.Context, r *record, set attributes, condit
 var placeholder = regexp.MustCompile(`#\w+`)
 
 // failure returns the error of a table that does not answer as it should.
-func (t *Table[E]) failure(err error, action string) error {
+func (t *Table[E]) failure(err error, action string) *lock.StoreError {
 	e := &lock.StoreError{Op: "check", Store: "Powertools table " + t.Name, Err: err, Temporary: true, Requests: 1}
 	var api smithy.APIError
 	switch {
