@@ -92,7 +92,11 @@ func TestFailOpenWithoutDynamoDB(t *testing.T) { // F10, F13
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.url, c.table)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // of which 500 ms are for the acquire
+			patience := time.Minute // of which 2 s are for the acquire: an answer may be late on a busy machine
+			if c.runs {
+				patience = 5 * time.Second // 500 ms: they pass
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			checkFailOpen(t, ctx, middleware.DefaultStore(""), c.runs)
 		})
