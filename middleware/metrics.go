@@ -9,12 +9,13 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Totals sums up what the wrapper did in one invocation. Each invocation gets a
-// value of its own, which may be kept and changed.
+// Totals sums up what the wrapper did in one invocation, since the function
+// given to [Metrics] was called for it before. Each call gets a value of its
+// own, which may be kept and changed.
 type Totals struct {
 	Namespace string        // of the locks
 	Began     time.Time     // when the wrapper was called
-	Duration  time.Duration // of the invocation, to the end of a streamed response
+	Duration  time.Duration // of the invocation, to the end of a streamed response; zero before the last call
 	// Outcomes counts the outcomes of package lock and of this package.
 	// [OutcomeNotBegun] counts records.
 	Outcomes   map[lock.Outcome]int
@@ -42,6 +43,12 @@ func both[T any](before, f func(context.Context, T)) func(context.Context, T) {
 	}
 }
 
+// atOnce are the outcomes that are told when they occur. An event that kills
+// each of its runs has no end of an invocation that could tell.
+var atOnce = map[lock.Outcome]bool{
+	lock.OutcomeTakenOver: true, lock.OutcomeInterrupted: true, lock.OutcomeLost: true, OutcomeUnlocked: true,
+}
+
 // tally is the totals of an invocation that is under way.
 type tally struct {
 	ctx context.Context
@@ -66,9 +73,7 @@ func (w *wrapper) measure(ctx context.Context) (_ context.Context, done func()) 
 	if w.metrics == nil || tallyOf(ctx) != nil {
 		return ctx, noTally
 	}
-	t := &tally{ctx: ctx, f: w.metrics, open: 1, totals: Totals{
-		Namespace: w.engine.Namespace, Began: clock.From(ctx).Now(), Outcomes: map[lock.Outcome]int{},
-	}}
+	t := &tally{ctx: ctx, f: w.metrics, open: 1, totals: newTotals(w.engine.Namespace, clock.From(ctx).Now())}
 	return context.WithValue(ctx, tallyKey{}, t), t.close
 }
 
@@ -104,11 +109,29 @@ func tallyUp(ctx context.Context, o lock.Observation) {
 	if t == nil {
 		return
 	}
+	if told := t.add(o); told != nil {
+		t.f(t.ctx, *told)
+	}
+}
+
+// add returns the totals if they are to be told at once. Then they begin anew.
+func (t *tally) add(o lock.Observation) *Totals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open > 0 {
-		t.totals.add(o)
+	if t.open == 0 {
+		return nil
 	}
+	t.totals.add(o)
+	if !atOnce[o.Outcome] {
+		return nil
+	}
+	told := t.totals
+	t.totals = newTotals(told.Namespace, told.Began)
+	return &told
+}
+
+func newTotals(namespace string, began time.Time) Totals {
+	return Totals{Namespace: namespace, Began: began, Outcomes: map[lock.Outcome]int{}}
 }
 
 func (t *Totals) add(o lock.Observation) {

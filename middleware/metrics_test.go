@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,7 +189,7 @@ func TestMetricsOfAWait(t *testing.T) {
 		f.acquireElsewhere(t, lock.Key{Name: "orders"})
 		h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options(m.option(), middleware.Namespace(""), middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		expect.Must(t, h(t.Context(), order{ID: "1"}))
-		got := m.one(t)
+		got := m.all[0]
 		if len(got.Waits) != 1 || got.Waits[0] < 5*time.Second || !slices.Equal(got.Waits, got.Acquires) || got.Outcomes[lock.OutcomeTakenOver] != 1 {
 			t.Errorf("totals %+v", got)
 		}
@@ -212,6 +213,53 @@ func TestMetricsOfNestedWrappers(t *testing.T) {
 			t.Errorf("totals %+v", got)
 		}
 		wantTotals(t, f, got, "shop")
+	}
+}
+
+// TestMetricsAtOnce shows that an outcome after which the process may die is
+// told at once, with what there is until then, and the rest in the end.
+func TestMetricsAtOnce(t *testing.T) {
+	t.Parallel()
+	cases := maps.Clone(callbackCases)
+	cases[lock.OutcomeInterrupted] = callbackCase{
+		opts:   []middleware.Option{middleware.OnInterrupted(middleware.Ask(func(context.Context, order) (bool, error) { return false, nil }))},
+		before: func(t *testing.T, f *fixture) { f.interrupt(t, lock.Key{Name: "n", Event: "1"}) },
+	}
+	for outcome, calls := range map[lock.Outcome]int{
+		lock.OutcomeTakenOver: 1, lock.OutcomeInterrupted: 2, middleware.OutcomeUnlocked: 1, // calls before the handler
+		lock.OutcomeLost: 0, // comes after it
+	} {
+		t.Run(string(outcome), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, m := cases[outcome], meter{}
+				f := c.prepare(t, new(atomic.Int32))
+				h := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return c.keyOf(o.ID) }, func(context.Context, order) error {
+					if len(m.all) != calls {
+						t.Errorf("%d calls before the handler, want %d", len(m.all), calls)
+					}
+					time.Sleep(time.Second)
+					return c.run(t, f)
+				}, f.options(append(c.opts, middleware.Namespace(""), m.option())...)...)
+				_ = h(t.Context(), order{ID: "1"})
+				last := len(m.all) - 1
+				sum := m.all[last]
+				for _, told := range m.all[:last] {
+					if told.Duration != 0 {
+						t.Errorf("totals of the whole invocation before its end: %+v", told)
+					}
+					for o, n := range told.Outcomes {
+						sum.Outcomes[o] += n
+					}
+					sum.Requests += told.Requests
+					sum.Completed += told.Completed
+				}
+				if m.all[max(0, last-1)].Outcomes[outcome] != 1 || sum.Duration < time.Second {
+					t.Errorf("told %+v", m.all)
+				}
+				wantTotals(t, f, sum, "")
+			})
+		})
 	}
 }
 

@@ -290,16 +290,20 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = both(o.engine.Observe, f) }
 }
 
-// Metrics calls f once in every invocation, also if the handler fails or
-// panics: after the last lock has ended and before the answer, or at the end of
-// a streamed response. If Metrics is given several times, every f is called, in
-// that order. f must be quick and safe for concurrent use; it may be called
+// Metrics calls f in every invocation, also if the handler fails or panics:
+// after the last lock has ended and before the answer, or at the end of a
+// streamed response. It also calls f with what there is so far when a lock was
+// taken over or lost, an earlier run was interrupted, or a handler runs without
+// a lock: the process may die before the end, as the one before did. Then later
+// totals have the rest. If Metrics is given several times, every f is called,
+// in that order. f must be quick and safe for concurrent use; it may be called
 // after the deadline. If it panics, so does the invocation. Default, and nil:
 // none.
 //
 // The outcomes of a wrapper inside another one count in the totals of the outer
 // one, if that has Metrics: then the f of the inner one is not called. Those of
-// a lock.Locker of your own do not count. f is not called if the process dies.
+// a lock.Locker of your own do not count. What was not told when the process
+// dies is lost.
 func Metrics(f func(context.Context, Totals)) Option {
 	return func(o *settings) { o.metrics = both(o.metrics, f) }
 }

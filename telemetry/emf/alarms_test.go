@@ -199,6 +199,11 @@ var incidents = map[string]incident{
 			a.die(run, fmt.Sprint(i))
 		}
 	}, []string{"TakenOver"}, nil},
+	"an event kills each of its runs": {func(t *testing.T, a *account, run func(job, ...middleware.Option) error) {
+		for range 4 {
+			a.kill(t, run)
+		}
+	}, []string{"TakenOver"}, nil},
 	"one name is busy": {func(_ *testing.T, _ *account, run func(job, ...middleware.Option) error) {
 		for range 20 {
 			_ = run(job{"n", "", func(context.Context) error {
@@ -283,6 +288,17 @@ func (a *account) dieAt(key lock.Key) {
 		panic(err)
 	}
 	time.Sleep(time.Minute)
+}
+
+// kill lets a process die in its handler. Nothing of it goes on before the end
+// of the test.
+func (a *account) kill(t *testing.T, run func(job, ...middleware.Option) error) {
+	dead := make(chan struct{})
+	t.Cleanup(func() { close(dead) })
+	go func() {
+		_ = run(job{"n", "e", func(context.Context) error { <-dead; return nil }}, middleware.Engine(func(o *lock.Options) { o.Lease = lock.FixedLease(10 * time.Second) }))
+	}()
+	time.Sleep(2 * time.Minute)
 }
 
 // visit completes its event in a transaction.

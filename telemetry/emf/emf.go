@@ -1,6 +1,8 @@
 // Package emf writes what a wrapper did as metrics of CloudWatch: one line for
 // each invocation in the embedded metric format, which CloudWatch Logs turns
-// into metrics without a request.
+// into metrics without a request. TakenOver, Interrupted, Lost and Unlocked are
+// written when they occur, on a line of their own with what there is so far:
+// the process may die before the end of the invocation.
 //
 //	lambda.Start(middleware.WithLock(keyfuncs.S3Object, handle, emf.Metrics(nil)))
 //
@@ -73,6 +75,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -97,9 +100,9 @@ type Options struct {
 	Output io.Writer
 }
 
-// Metrics returns the option that writes a line for each invocation. The
+// Metrics returns the option that writes the lines of each invocation. The
 // outcomes of a wrapper inside another one are in the outer one's line, so give
-// it to both: the inner one writes a line only where it is alone.
+// it to both: the inner one writes lines only where it is alone.
 func Metrics(o *Options) middleware.Option { return middleware.Metrics(newWriter(o).write) }
 
 type writer struct {
@@ -136,7 +139,7 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 	if len(l.metrics) == 0 {
 		return
 	}
-	w.begin(l, t.Namespace, t.Began.Add(t.Duration))
+	w.begin(l, t.Namespace, clock.From(ctx).Now())
 	l.property("function", lambdacontext.FunctionName)
 	l.property("version", lambdacontext.FunctionVersion)
 	if lc, ok := lambdacontext.FromContext(ctx); ok {

@@ -10,14 +10,14 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// metrics is what happened in an invocation, for the line that package emf
-// writes about it. An invocation whose environment dies before that writes
-// none, and counts nowhere.
+// metrics is what happened in an invocation, for the lines that package emf
+// writes about it. An invocation whose environment dies before the last one
+// counts as far as it was written.
 type metrics struct {
 	log      oracle.Log     // what the process asked the store
 	failed   int            // handlers of records
 	observed map[string]int // by metric, as the observer was told
-	line     map[string]int // of counters; nil: it has not been written
+	written  map[string]int // of counters, in all lines
 }
 
 // metricOf are the counters that count one outcome.
@@ -72,32 +72,40 @@ func (o output) Write(line []byte) (int, error) {
 	number, _ := strconv.Atoi(request)
 	for inv := range o.e.active {
 		if inv.number == number && !o.e.dead {
-			if err != nil || inv.line != nil {
+			if err != nil {
 				o.e.w.fail("invocation %d wrote %s, %v", number, line, err)
 			}
-			inv.line = counted
+			if inv.written == nil {
+				inv.written = map[string]int{}
+			}
+			for name, n := range counted {
+				inv.written[name] += n
+			}
 		}
 	}
 	return len(line), nil
 }
 
-// checkMetrics compares the line of an invocation that has returned with what
+// checkMetrics compares the lines of an invocation that has returned with what
 // it was told and, where the process was not frozen and no callback panicked,
 // with what it asked the store: otherwise a lock that was granted may end
 // before its caller gets it, and nobody observes its release. The caller holds
 // w.mu.
 func (w *world) checkMetrics(inv *invocation) {
-	if inv.env.dead && inv.line == nil {
-		return
-	}
-	for name, n := range inv.line {
+	for name, n := range inv.written {
 		w.counted[name] += n
+		if n > inv.observed[name] {
+			w.fail("invocation %d wrote %d %s, and was told %v", inv.number, n, name, inv.observed)
+		}
+	}
+	if inv.env.dead {
+		return
 	}
 	want := maps.Clone(inv.observed)
 	requeued := want["requeued"]
 	delete(want, "requeued")
-	if !maps.Equal(inv.line, want) {
-		w.fail("invocation %d wrote %v, and was told %v", inv.number, inv.line, want)
+	if !maps.Equal(inv.written, want) {
+		w.fail("invocation %d wrote %v, and was told %v", inv.number, inv.written, want)
 	}
 	if inv.panicked || inv.env.freezes > 0 {
 		return
@@ -117,11 +125,11 @@ func (w *world) checkMetrics(inv *invocation) {
 		for _, n := range claims {
 			want["NotBegun"] -= n
 		}
-		want["NotBegun"] += len(inv.events) + requeued - inv.line["Refused"]
+		want["NotBegun"] += len(inv.events) + requeued - inv.written["Refused"]
 	}
 	for name, n := range want {
-		if inv.line[name] != n {
-			w.fail("invocation %d wrote that %s is %d, want %d: claims %v, ends %v", inv.number, name, inv.line[name], n, claims, ends)
+		if inv.written[name] != n {
+			w.fail("invocation %d wrote that %s is %d, want %d: claims %v, ends %v", inv.number, name, inv.written[name], n, claims, ends)
 		}
 	}
 }
