@@ -302,12 +302,16 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// TestHeadlineIsTrue: it is another one if a scene did not show its result.
+// TestHeadlineIsTrue: a scene that did not show its result, such as one whose
+// process was killed too late by a busy machine, says nothing against the
+// locks.
 func TestHeadlineIsTrue(t *testing.T) {
 	t.Parallel()
-	rep := &Report{Timeline: timeline.Timeline{Panels: []timeline.Panel{{}, {Bad: true}}}}
-	if rep.conclude(); rep.Timeline.Title != "The demo went wrong" {
-		t.Error(rep.Timeline.Title)
+	for title, handled := range map[string]int{"A scene did not happen: run the demo again": 1, "The demo went wrong": 2} {
+		rep := &Report{Timeline: timeline.Timeline{Panels: []timeline.Panel{{}, {Bad: true}}}, with: tally{uploads: map[upload]int{{}: handled}}}
+		if rep.conclude(); rep.Timeline.Title != title {
+			t.Errorf("%s, want %s", rep.Timeline.Title, title)
+		}
 	}
 }
 

@@ -226,9 +226,13 @@ func (t tally) err() error {
 
 // conclude writes the headline and the figures.
 func (rep *Report) conclude() {
-	rep.Timeline.Title = "Delivered twice, handled once"
-	if rep.Err() != nil || slices.ContainsFunc(rep.Timeline.Panels, func(p timeline.Panel) bool { return p.Bad }) {
+	switch {
+	case rep.Err() != nil:
 		rep.Timeline.Title = "The demo went wrong"
+	case slices.ContainsFunc(rep.Timeline.Panels, func(p timeline.Panel) bool { return p.Bad }):
+		rep.Timeline.Title = "A scene did not happen: run the demo again"
+	default:
+		rep.Timeline.Title = "Delivered twice, handled once"
 	}
 	rep.Timeline.Figures = timeline.Figures{
 		Title: fmt.Sprintf("The same %d deliveries of %d uploads", rep.with.deliveries, len(rep.with.uploads)),
