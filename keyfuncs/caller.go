@@ -85,7 +85,7 @@ func (r request) credentials(counts func(cookie string) bool) ([]string, error) 
 			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
 		}
 		if isRounded(r.authorizer) {
-			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has a number of more than 15 digits, which Go rounds, so the callers cannot be told apart: let the authorizer return it as a text"}
+			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has a number of more than 15 digits, which Go rounds, so the callers cannot be told apart: let the authorizer return it as a text, or start the handler, if it takes an events.APIGatewayV2HTTPRequest, with lambda.WithUseNumber(true)"}
 		}
 		found = append(found, "authorizer", string(b))
 	}

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -132,7 +133,7 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 	var unread error
 	for _, c := range []struct {
 		of eventkind.Gateway
-		as func(context.Context, []byte) (lock.Key, error)
+		as func(context.Context, *json.Decoder) (lock.Key, error)
 	}{
 		{eventkind.Payload2, callerAs[events.APIGatewayV2HTTPRequest]},         // also of a Function URL
 		{eventkind.Payload1, callerAs[events.APIGatewayWebsocketProxyRequest]}, // also of a REST API
@@ -141,7 +142,12 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 		if shown != eventkind.NoGateway && shown != c.of {
 			continue
 		}
-		by, asked, err := fingerprint(ctx, doc, c.as)
+		by, asked, err := fingerprint(ctx, json.NewDecoder(bytes.NewReader(doc)), c.as)
+		if err != nil && isJSON(payload) { // perhaps because of a number that Go rounds
+			d := json.NewDecoder(bytes.NewReader(doc))
+			d.UseNumber()
+			by, asked, err = fingerprint(ctx, d, c.as)
+		}
 		switch {
 		case maybeOther && errors.As(err, new(*json.UnmarshalTypeError)):
 			unread = errUnread
@@ -157,6 +163,16 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by s
 		return fmt.Sprintf("%q", all), known, unread
 	}
 	return all[0], known, unread
+}
+
+// isJSON reports whether a payload is JSON as the gateway sent it, with all
+// digits of its numbers.
+func isJSON(payload any) bool {
+	switch payload.(type) {
+	case []byte, json.RawMessage:
+		return true
+	}
+	return false
 }
 
 func fingerprint[E any](ctx context.Context, event E, caller func(context.Context, E) (lock.Key, error)) (by string, known bool, err error) {
@@ -202,9 +218,9 @@ func hasHeaderLists(doc []byte) bool {
 
 // callerAs returns the caller by what can be read of the fields as those of an
 // E, and an error if that is not all.
-func callerAs[E any](ctx context.Context, doc []byte) (lock.Key, error) {
+func callerAs[E any](ctx context.Context, fields *json.Decoder) (lock.Key, error) {
 	var e E
-	unread := json.Unmarshal(doc, &e) // goes on after a field of another type
+	unread := fields.Decode(&e) // goes on after a field of another type
 	k, err := keyfuncs.Caller(eventkind.WithOnlyCaller(ctx), e)
 	if err == nil && unread != nil {
 		err = &lock.NoKeyError{

@@ -241,6 +241,54 @@ func TestStrangerOfAnOwnType(t *testing.T) { // F28
 	}
 }
 
+// TestStrangerByALongNumber shows that callers whom a Lambda authorizer tells
+// apart by a number that Go rounds are told apart where its digits are at hand,
+// and are refused elsewhere. A number that Go does not round counts by its
+// value everywhere, so that a handler may come to take another type.
+func TestStrangerByALongNumber(t *testing.T) { // F61
+	t.Parallel()
+	sentBy := func(id string) []byte {
+		return []byte(`{"version":"2.0","rawPath":"/","requestContext":{"apiId":"a","http":{"method":"POST"},"authorizer":{"lambda":{"id":` + id + `,"email":"e"}}}}`)
+	}
+	payloads := map[string]bool{}
+	for name, c := range map[string]struct {
+		wrap    func([]middleware.Option) any
+		options []lambda.Option
+		told    bool
+	}{
+		"bytes": {func(opts []middleware.Option) any {
+			return middleware.WithLock(staticEvent[v2Event], lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return []byte(`{"statusCode":201}`), nil })), opts...)
+		}, nil, true},
+		"json.RawMessage":     {createdFor[json.RawMessage], nil, true},
+		"type":                {createdFor[v2Event], nil, false},
+		"type, WithUseNumber": {createdFor[v2Event], []lambda.Option{lambda.WithUseNumber(true)}, true},
+		"any":                 {createdFor[any], nil, false},
+	} {
+		f := newFixture()
+		h := lambda.NewHandlerWithOptions(c.wrap(f.options()), c.options...)
+		for _, call := range []struct{ id, status string }{
+			{"9007199254740993", `"statusCode":201`}, {"9007199254740993", `"statusCode":201`}, {"9007199254740992", `"statusCode":422`},
+		} {
+			switch out, err := h.Invoke(t.Context(), sentBy(call.id)); {
+			case c.told && (err != nil || !strings.Contains(string(out), call.status)):
+				t.Errorf("%s: %s: %s, %v; want %s", name, call.id, out, err, call.status)
+			case !c.told && !errors.As(err, new(*lock.NoKeyError)):
+				t.Errorf("%s: %s: %s, %v; want a NoKeyError", name, call.id, out, err)
+			}
+		}
+		f = newFixture()
+		expect.Value(lambda.NewHandlerWithOptions(c.wrap(f.options())).Invoke(t.Context(), sentBy("1.50")))(t)
+		payloads[f.of(lock.OutcomeAcquired)[0].Key.Payload] = true
+	}
+	if len(payloads) != 1 {
+		t.Errorf("a short number counts in %d ways", len(payloads))
+	}
+}
+
+func createdFor[E any](opts []middleware.Option) any {
+	return middleware.WithLock(staticEvent[v2Event], func(E) (any, error) { return ownResponse{Code: http.StatusCreated}, nil }, opts...)
+}
+
 // redactedEvent is a request whose JSON form is made for logs.
 type redactedEvent struct{ restEvent }
 
