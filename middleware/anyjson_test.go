@@ -169,6 +169,13 @@ func TestAnyJSONIsRefused(t *testing.T) { // F31
 			}
 		})
 	}
+	t.Run("array with a malformed order", func(t *testing.T) {
+		key := func(context.Context, []order) (lock.Key, error) { return lock.Key{Name: "n"}, nil }
+		err := middleware.WithLock(key, func(json.RawMessage) error { return nil }, newFixture().options()...)(json.RawMessage(`[{"id":"1"},{"id":2}]`))
+		if !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), "event cannot be decoded as []middleware_test.order") {
+			t.Errorf("%v, want a NoKeyError that does not blame the array", err)
+		}
+	})
 	t.Run("s3:TestEvent", func(t *testing.T) {
 		f := newFixture()
 		h := middleware.WithLock(keyfuncs.S3Object, func(any) error { return nil }, f.options()...)

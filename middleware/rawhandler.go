@@ -90,7 +90,7 @@ func decodeEvent[E any](payload []byte) (E, error) {
 	default:
 		if err := json.Unmarshal(payload, &event); err != nil {
 			reason := fmt.Sprintf("cannot be decoded as %T", event)
-			if eventkind.IsArray(payload) {
+			if kind := reflect.TypeFor[E]().Kind(); eventkind.IsArray(payload) && kind != reflect.Slice && kind != reflect.Array {
 				reason = eventkind.ArrayRefusal
 			}
 			return event, &lock.NoKeyError{Field: "event", Reason: reason, Err: err}
