@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
@@ -115,10 +117,35 @@ func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	}
 }
 
-// TestInterrupt: after Ctrl-C the command shows what happened until then.
+// TestInterrupt: after a signal that asks it to end, the command ends the
+// function, and shows what happened until then.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	c := prepare(t, []string{functionVariable + "=blocked"}, "invoke", "--timeout", "10m", "-n", "2", os.Args[0], s3Event(t, "cat.png"), s3Event(t, "blocked.png"))
+	for s, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			r := untilLine(t, "resized", func(c *exec.Cmd, _ io.Closer) { expect.Must(t, c.Process.Signal(s)) },
+				"--timeout", "10m", "-n", "2", os.Args[0], s3Event(t, "cat.png"), s3Event(t, "blocked.png"))
+			r.Expect(t, status, "blocked.png", "error: interrupted")
+			if want := "deliveries 2   ran 1   skipped 0   interrupted 1   failed 0   events 2   not completed 1"; summary(r) != want {
+				t.Errorf("summary %q, want\n%q\n%s", summary(r), want, r)
+			}
+		})
+	}
+}
+
+// TestNobodyReads: when its reader has gone, as head does, the command ends the
+// function before it ends.
+func TestNobodyReads(t *testing.T) {
+	t.Parallel()
+	r := untilLine(t, "resized", func(_ *exec.Cmd, rows io.Closer) { expect.Must(t, rows.Close()) }, "-c", "1000", os.Args[0], s3Event(t, "cat.png"))
+	r.Expect(t, 1, "broken pipe")
+}
+
+// untilLine runs invoke, and calls f when it has printed such a line.
+func untilLine(t *testing.T, within string, f func(c *exec.Cmd, rows io.Closer), args ...string) commandtest.Result {
+	t.Helper()
+	c := prepare(t, []string{functionVariable + "=blocked"}, append([]string{"invoke"}, args...)...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	stdout, err := c.StdoutPipe()
@@ -128,19 +155,15 @@ func TestInterrupt(t *testing.T) {
 	expect.Must(t, c.Start())
 	var out strings.Builder
 	lines := bufio.NewReader(io.TeeReader(stdout, &out))
-	for line := ""; !strings.Contains(line, "resized"); {
+	for line := ""; !strings.Contains(line, within); {
 		if line, err = lines.ReadString('\n'); err != nil {
 			t.Fatalf("%v\n%s%s", err, &out, &stderr)
 		}
 	}
-	expect.Must(t, c.Process.Signal(os.Interrupt))
+	f(c, stdout)
 	_, _ = io.Copy(io.Discard, lines)
 	_ = c.Wait()
-	r := commandtest.Result{Stdout: out.String(), Stderr: stderr.String(), Status: c.ProcessState.ExitCode()}
-	r.Expect(t, 130, "blocked.png")
-	if want := "deliveries 2   ran 1   skipped 0   interrupted 1   failed 0   events 2   not completed 1"; summary(r) != want {
-		t.Errorf("summary %q, want\n%q\n%s", summary(r), want, r)
-	}
+	return commandtest.Result{Stdout: out.String(), Stderr: stderr.String(), Status: c.ProcessState.ExitCode()}
 }
 
 // TestHostileFunctions: a function can neither hang the command nor deceive its

@@ -58,8 +58,8 @@ func Run(commands any, options ...kong.Option) {
 	if status := ExitStatus(0); errors.As(err, &status) {
 		os.Exit(int(status))
 	}
-	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = interruption{}
+	if err != nil && ctx != nil && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled)) {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		app.FatalIfErrorf(spoken{err})
@@ -82,11 +82,22 @@ func asTyped(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
-// untilInterrupted returns a context that ends with the first SIGINT or
-// SIGTERM. The second one ends the process.
+// untilInterrupted returns a context that ends with the first signal that asks
+// this process to end; its cause is an interruption. The second one ends the
+// process. SIGHUP, of a terminal that is closed, stays ignored under nohup.
 func untilInterrupted() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, end := context.WithCancelCause(context.Background())
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	go func() {
+		s := <-signals
+		signal.Stop(signals)
+		end(interruption{s})
+	}()
 	return ctx
 }
 
@@ -101,9 +112,9 @@ func exit(status int) {
 
 // interruption is the error of a run that a signal ended. Shells expect 128
 // plus the number of the signal as the status, which for Ctrl-C is 130.
-type interruption struct{}
+type interruption struct{ signal os.Signal }
 
 func (interruption) Error() string { return "interrupted" }
 
 // ExitCode returns the status with which kong ends the program.
-func (interruption) ExitCode() int { return 128 + int(syscall.SIGINT) }
+func (i interruption) ExitCode() int { return 128 + int(i.signal.(syscall.Signal)) }

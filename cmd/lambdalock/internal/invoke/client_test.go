@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,4 +210,32 @@ func TestInterruptedSources(t *testing.T) {
 			})
 		})
 	}
+}
+
+// once is a writer that takes one text.
+type once struct{ written bool }
+
+func (o *once) Write(text []byte) (int, error) {
+	if o.written {
+		return 0, io.ErrClosedPipe
+	}
+	o.written = true
+	return len(text), nil
+}
+
+// TestRowsThatNobodyReads: a row that cannot be written ends the run.
+func TestRowsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	f := &fake{function: failing("a"), took: time.Second}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancelCause(t.Context())
+		cmd := &Command{Source: sourceSQS, Timeout: 3 * time.Second, Scale: 1, Copies: 1, Environments: 1, Concurrency: 1}
+		r := newReport(ending{&once{}, end}, []*event{messages("a")}, false)
+		d := &deliverer{Command: cmd, platform: f, table: &localtable.Table{}, report: r}
+		d.all(ctx, d.sources(r.events))
+		if err := context.Cause(ctx); !errors.Is(err, io.ErrClosedPipe) {
+			t.Error(err)
+		}
+	})
+	f.expect(t, "0s a")
 }

@@ -117,7 +117,8 @@ func (c *Command) Run(ctx context.Context) error {
 		return console.ExplainStart(c.Bootstrap, err)
 	}
 	defer func() { _ = platform.Close() }()
-	d := &deliverer{Command: c, platform: platform, table: table, report: newReport(os.Stdout, events, table.URL != ""), sqs: queues}
+	out, ctx := untilUnread(ctx)
+	d := &deliverer{Command: c, platform: platform, table: table, report: newReport(out, events, table.URL != ""), sqs: queues}
 	d.all(ctx, d.sources(events))
 	if err := d.report.draw(os.Stdout, page, c); err != nil {
 		return err

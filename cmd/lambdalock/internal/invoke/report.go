@@ -1,11 +1,15 @@
 package invoke
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -54,6 +58,29 @@ func newReport(out io.Writer, events []*event, own bool) *report {
 	}
 	fmt.Fprintln(out, "    at  env   took  outcome                     event")
 	return r
+}
+
+// ending is a writer that ends the run if it cannot write.
+type ending struct {
+	io.Writer
+	end context.CancelCauseFunc
+}
+
+// untilUnread returns the standard output, and a context that ends when nobody
+// reads it any more. That must not end this process, as SIGPIPE would: the
+// function would go on, and nobody would end it at its timeout.
+func untilUnread(ctx context.Context) (io.Writer, context.Context) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, end := context.WithCancelCause(ctx)
+	return ending{os.Stdout, end}, ctx
+}
+
+func (e ending) Write(text []byte) (int, error) {
+	n, err := e.Writer.Write(text)
+	if err != nil {
+		e.end(err)
+	}
+	return n, err
 }
 
 // row is one delivery that ended.
