@@ -1,6 +1,7 @@
 package locallambda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -49,6 +50,7 @@ func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Redelivery) 
 // Attempt calls Invoke, and returns a crash if the environments cannot be
 // initialised.
 func (p *Platform) Attempt(ctx context.Context, in Invocation) (Result, error) {
+	in.RequestID = cmp.Or(in.RequestID, newRequestID()) // also that of a crash
 	asked := time.Now()
 	result, err := p.Invoke(ctx, in)
 	if failed := (*initError)(nil); errors.As(err, &failed) {

@@ -33,8 +33,8 @@ type Invocation struct {
 	// is only collected.
 	Stream io.Writer
 
-	// Queued is called, while the platform is locked, when the invocation has its
-	// place in the queue. Nil: it is not.
+	// Queued is called, while the platform is locked, when the invocation gets its
+	// place in the queue or is refused one. Nil: it is not.
 	Queued func()
 }
 
@@ -110,6 +110,9 @@ func (p *Platform) Invoke(ctx context.Context, in Invocation) (Result, error) {
 func (p *Platform) enqueue(c *call) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.in.Queued != nil {
+		c.in.Queued()
+	}
 	if p.closed {
 		return ErrClosed
 	}
@@ -117,9 +120,6 @@ func (p *Platform) enqueue(c *call) error {
 		return err
 	}
 	p.queue = append(p.queue, c)
-	if c.in.Queued != nil {
-		c.in.Queued()
-	}
 	p.dispatch()
 	return nil
 }

@@ -144,6 +144,10 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 	}
+	asked := false // the next one may ask for its place
+	if r, err := p.Attempt(t.Context(), Invocation{Queued: func() { asked = true }}); err != nil || r.RequestID == "" || !asked {
+		t.Errorf("asked %v: %+v, %v", asked, r, err)
+	}
 	attempts := p.Deliver(t.Context(), nil, Redelivery{Scale: 1e9})
 	if len(attempts) != 3 || attempts[0].Outcome != Crashed || !strings.Contains(attempts[2].ErrorMessage, "the file exists") {
 		t.Errorf("attempts %+v", attempts)
