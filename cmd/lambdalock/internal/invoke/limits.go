@@ -25,8 +25,14 @@ func (c *Command) checkSize(maxFiles uint64) error {
 		return fmt.Errorf("-n %d --concurrency %d: at most %d environments of this concurrency, because this process may open %d files; raise that with ulimit -n",
 			c.Environments, c.Concurrency, most, maxFiles)
 	}
-	if most := maxDeliveries / len(c.Events); c.Copies > most {
-		return fmt.Errorf("-c %d: at most %d copies of %d events", c.Copies, most, len(c.Events))
+	return c.checkCopies(len(c.Events), "event")
+}
+
+// checkCopies refuses more copies of so many events, messages or records than
+// there may be deliveries.
+func (c *Command) checkCopies(n int, noun string) error {
+	if most := maxDeliveries / n; c.Copies > most {
+		return fmt.Errorf("-c %d: at most %d copies of %s", c.Copies, most, plural(n, noun))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -30,5 +31,17 @@ func TestSizeHasLimits(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.within)
 			}
 		})
+	}
+}
+
+// TestMessagesHaveLimits: one file may hold many messages, and each copy is a
+// message.
+func TestMessagesHaveLimits(t *testing.T) {
+	t.Parallel()
+	for copies, want := range map[int]string{333_333: "<nil>", 333_334: "-c 333334: at most 333333 copies of 3 messages"} {
+		cmd := &Command{Source: sourceSQS, Copies: copies}
+		if got := fmt.Sprint(cmd.checkEvents([]*event{messages("a", "b"), messages("c")})); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

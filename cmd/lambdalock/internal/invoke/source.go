@@ -81,13 +81,17 @@ func (c *Command) checkNumbers() error {
 	return nil
 }
 
-// checkEvents refuses events that are not from the source.
+// checkEvents refuses events that are not from the source, and too many.
 func (c *Command) checkEvents(events []*event) error {
 	seen := map[[2]string]*event{} // shard and sequence number
+	records, noun := 0, ""         // of a queue or a stream
 	for _, e := range events {
 		alone := c.Source == sourceBus && eventkind.Of(e.payload) == eventkind.EventBridge // the classic bus sends the same
 		if is := e.source(); c.Source != asTheEventSays && is != c.Source && !alone {
 			return c.wrongSource(e, is)
+		}
+		if c.Source != asTheEventSays && e.batch != nil {
+			records, noun = records+len(e.batch.records), e.batch.noun()
 		}
 		if c.Source != sourceKinesis {
 			continue
@@ -100,7 +104,10 @@ func (c *Command) checkEvents(events []*event) error {
 			seen[id] = e
 		}
 	}
-	return nil
+	if records == 0 {
+		return nil
+	}
+	return c.checkCopies(records, noun)
 }
 
 // takes says what to give to a source.
