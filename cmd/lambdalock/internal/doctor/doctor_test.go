@@ -102,6 +102,7 @@ func TestStore(t *testing.T) {
 		"no answer later":  {patient: patient{renew: silent}, silent: true},
 		"write denied":     {patient: patient{renew: denied}, want: []string{"warning write"}, whom: "who gives you permissions"},
 		"may only read":    {patient: patient{acquire: denied}, want: []string{"warning write"}, whom: "who gives you permissions"},
+		"check denied":     {patient: patient{check: denied, acquire: denied}, want: []string{"warning write"}, whom: "who gives you permissions"},
 		"write refused":    {patient: patient{renew: refused}, want: []string{"error write"}, whom: "the store's owner"},
 		"no table":         {patient: patient{renew: missing}, want: []string{"error write"}, whom: "who set the table's name"},
 		"throttled":        {patient: patient{renew: throttled}, want: []string{"warning write"}, whom: "the store's owner"},

@@ -32,11 +32,13 @@ func Store(ctx context.Context, store driver.Store, namespace string) ([]Line, e
 		switch err := within(ctx, c.Check); {
 		case silent(err):
 			return nil, err
+		case denied(err): // the writes below say what does not work
 		case err != nil:
 			found.refused(Error, checkStore, err)
 			return found, nil
+		default:
+			found.ok(checkStore, "it answers, and passes its own check")
 		}
-		found.ok(checkStore, "it answers, and passes its own check")
 	}
 	name := stored.Name(prefix(namespace), "lambdalock doctor")
 	if err := found.checkWrites(ctx, store, name); err != nil || !Usable(found) {

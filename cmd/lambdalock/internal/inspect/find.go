@@ -33,20 +33,28 @@ func (e *NotFoundError) Error() string {
 // *NotFoundError if there is none. If only further slots of the name have rows,
 // it returns the zero Row and the name of the first slot.
 func Find(ctx context.Context, store driver.Inspector, namespace, key string) (driver.NamedRow, error) {
-	names := candidates(namespace, key)
-	for _, name := range names {
+	var names []string // without a row
+	var refusal error
+	for _, name := range candidates(namespace, key) {
 		row, err := store.Read(ctx, name)
-		if err != nil {
+		switch {
+		case Denied(err): // perhaps another name has a row
+			refusal = cmp.Or(refusal, err)
+		case err != nil:
 			return driver.NamedRow{}, err
-		}
-		if !row.Unknown() {
+		case !row.Unknown():
 			return driver.NamedRow{Name: name, Row: row}, nil
+		default:
+			names = append(names, name)
 		}
 	}
 	for _, name := range names {
 		if slots, err := Slots(ctx, store, name); err != nil || len(slots) > 0 {
 			return driver.NamedRow{Name: name}, err
 		}
+	}
+	if refusal != nil {
+		return driver.NamedRow{}, refusal
 	}
 	meanings := Meanings(key) // the last one, if it is quoted, as Error quotes it again
 	return driver.NamedRow{}, &NotFoundError{candidates(namespace, meanings[len(meanings)-1])}
@@ -151,10 +159,11 @@ func Slots(ctx context.Context, store driver.Inspector, name string) ([]driver.N
 			taken = append(taken, s)
 		}
 	}
-	if denied { // there are none, if the first slot may be read
-		_, errs[0] = store.Read(ctx, name)
+	err := cmp.Or(errs...)
+	if denied && err == nil { // there are none, if the first slot may be read
+		_, err = store.Read(ctx, name)
 	}
-	return taken, cmp.Or(errs...)
+	return taken, err
 }
 
 // Inspector returns the store as one whose rows can be read.

@@ -281,6 +281,14 @@ func TestOnlyTheRowMayBeRead(t *testing.T) {
 	if err != nil || len(slots) != 2 {
 		t.Errorf("%d further slots, error %v; want two", len(slots), err)
 	}
+	for key, want := range map[string]string{"a": "orders/a", "orders/a": "orders/a", "b": ""} { // the second after orders/orders/a
+		if row, err := inspect.Find(t.Context(), hiding{all}, "orders", key); row.Name != want || inspect.Denied(err) != (want == "") {
+			t.Errorf("%s is %q, error %v", key, row.Name, err)
+		}
+	}
+	if _, err := inspect.Slots(t.Context(), without{hiding{all}, "orders/slot:2:a"}, "orders/a"); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v, want that of the slot", err)
+	}
 	others := only{all, func(n string) bool { return n != "orders/a" }}
 	if _, err := inspect.Slots(t.Context(), hiding{others}, "orders/a"); !inspect.Denied(err) {
 		t.Errorf("%v, want the denial", err)
@@ -296,6 +304,19 @@ func (h hiding) Read(ctx context.Context, name string) (driver.Row, error) {
 		err = &driver.Error{Lasting: true, Action: "s3:GetObject"}
 	}
 	return row, err
+}
+
+// without is a store that does not answer about one row.
+type without struct {
+	driver.Inspector
+	name string
+}
+
+func (w without) Read(ctx context.Context, name string) (driver.Row, error) {
+	if name == w.name {
+		return driver.Row{}, io.ErrUnexpectedEOF
+	}
+	return w.Inspector.Read(ctx, name)
 }
 
 // only is a store that lacks some rows.
