@@ -11,7 +11,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -66,5 +69,55 @@ func TestPermanentWithoutDestination(t *testing.T) {
 	wantAllReturned(t, r, err, "x1", "x2")
 	if n := f.count(middleware.OutcomeHandlerFailed); n != 1 {
 		t.Errorf("in a group: %d failures, want that of the handler: %q", n, f.outcomes())
+	}
+}
+
+// TestPermanentAroundWhatDidNotRun shows that the function given to Around
+// cannot say that a record failed for good if its handler did not run and may
+// run when the record comes again.
+func TestPermanentAroundWhatDidNotRun(t *testing.T) {
+	const body = `{"id":"a","item":1}`
+	key := func(_ context.Context, o order) (lock.Key, error) {
+		return lock.Key{Name: o.ID, Event: o.ID, Payload: fmt.Sprint(o.Item)}, nil
+	}
+	for name, c := range map[string]struct {
+		before    func(*testing.T, *fixture)
+		body      string
+		as        any // points to a type of error
+		permanent bool
+	}{
+		"held":             {func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, new(*lock.HeldError), false},
+		"the store failed": {func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, new(*lock.StoreError), false},
+		"malformed":        {nil, "{", new(*lock.NoKeyError), true},
+		"another payload": {func(t *testing.T, f *fixture) {
+			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "2"}).Complete())
+		}, body, new(*lock.PayloadMismatchError), true},
+		"completed": {func(t *testing.T, f *fixture) {
+			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "1"}).Complete())
+		}, body, new(*lock.CompletedError), true},
+	} {
+		for does, ends := range map[string]func(error) error{
+			"returns": middleware.Permanent,
+			"panics":  func(err error) error { panic(middleware.Permanent(err)) },
+		} {
+			t.Run(name+", "+does, func(t *testing.T) {
+				underDeadline(t, func(t *testing.T, ctx context.Context) {
+					f := newFixture()
+					if c.before != nil {
+						c.before(t, f)
+					}
+					var told error
+					h := middleware.EachSQSBody(key, handles[order], f.options(
+						middleware.OnCompleted(middleware.Fail),
+						middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error { return ends(next(ctx)) }),
+						middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),
+					)...)
+					_, _ = h(ctx, queueBatch(c.body))
+					if !errors.As(told, c.as) || errors.As(told, new(*middleware.PermanentError)) != c.permanent {
+						t.Errorf("the record failed with %v, permanent: %v", told, !c.permanent)
+					}
+				})
+			})
+		}
 	}
 }

@@ -51,6 +51,7 @@ type task[R any] struct {
 	throttled  error      // what the store said then, the last time; nil: nothing
 	blocked    bool       // an earlier record of its group failed
 	notBegun   bool       // it was too late, or an earlier record failed
+	mayRun     bool       // it did not run for a reason that may pass
 }
 
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
@@ -79,7 +80,7 @@ func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.recor
 // handle runs the handler of one record under the lock, and returns why the
 // record failed.
 func (d *delivery[R]) handle(t *task[R]) (err error) {
-	t.again = false
+	t.again, t.mayRun = false, false
 	if err := d.mayBegin(t); err != nil {
 		t.notBegun = true
 		if t.throttled != nil {
@@ -93,8 +94,11 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		d.reportPanic(t.ctx, t.key, panicked)
 		err = panicked
 	}
-	if t.claim.Owed && isPermanent(err) { // a panic says so, or the function given to Around
+	switch said := isPermanent(err); { // by a panic, the function given to Around, or underLock
+	case said && t.claim.Owed:
 		return &invocation.OwedError{Key: t.key.Digest(), Err: err}
+	case said && t.mayRun:
+		return unmarked{err}
 	}
 	return err
 }
@@ -131,6 +135,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if errors.As(err, new(*lock.InterruptedError)) && !ran { // it fails whenever it comes again
 		err = Permanent(err)
 	}
+	t.mayRun = err != nil && !ran && !isPermanent(err) && !isOfEvent(err)
 	if d.each.onlyLatest && err == nil && (ran || t.claim.Coalescer != "") {
 		t.served = &serving{except: t.claim.Coalescer, by: t.key}
 	}
@@ -141,6 +146,12 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		err = d.reportFailed(t, err)
 	}
 	return err
+}
+
+// isOfEvent reports whether an error says what is wrong with the event itself,
+// or that it was completed, so that its handler never runs.
+func isOfEvent(err error) bool {
+	return errors.As(err, new(*lock.NoKeyError)) || errors.As(err, new(*lock.PayloadMismatchError)) || errors.Is(err, lock.ErrCompleted)
 }
 
 // reportFailed reports why a record failed, and returns it. A panic of the
