@@ -22,6 +22,7 @@ import (
 // exchange.
 type request struct {
 	*overHTTP
+	payload any               // what the handler was given
 	gateway eventkind.Gateway // that waits for the response; NoGateway: none
 	nobody  bool              // nothing in the key tells the sender from others
 	unread  bool              // something may, but not in the form of a gateway
@@ -33,7 +34,7 @@ type request struct {
 func (h *overHTTP) ask(ctx context.Context, payload any, keysOf func(context.Context) (keySet, error)) (exchange, keySet, error) {
 	var asker invocation.Asker
 	keys, err := keysOf(invocation.WithAsker(ctx, &asker))
-	r := &request{overHTTP: h, gateway: h.gatewayOf(payload)} // before the lock is taken, because it may panic
+	r := &request{overHTTP: h, payload: payload, gateway: h.gatewayOf(payload)} // before the lock is taken, because it may panic
 	r.counts = (h.byValue || h.maySayAgain) && slices.ContainsFunc(keys.each(), func(k *lock.Key) bool { return k.Event != "" || k.Order != "" })
 	switch {
 	case r.gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):

@@ -186,13 +186,15 @@ func (r *handlerRun) reportDropped(err error) {
 	r.w.report(r.ctx, o)
 }
 
-// onError returns what OnError makes of a, or a itself.
-func (r *handlerRun) onError(a *answer) *answer {
+// onError returns what OnError makes of a, or a itself. payload is what the
+// handler was given.
+func (r *handlerRun) onError(a *answer, payload any) *answer {
 	if a.action != fail || r.w.onError == nil {
 		return a
 	}
 	v, err := r.w.onError(r.ctx, a.err)
 	switch {
+	case err == nil && wouldLose(r.ctx, payload, v, a.err): // its source has to deliver the event again
 	case err == nil:
 		return &answer{action: respond, response: v}
 	case !reflect.DeepEqual(err, a.err): // != panics for errors that cannot be compared, such as a slice

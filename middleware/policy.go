@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -177,6 +178,14 @@ func documentOf(payload any) []byte {
 		doc, _ = json.Marshal(payload)
 	}
 	return doc
+}
+
+// wouldLose reports whether response, instead of the error that says why the
+// handler did not run, would lose an event that its source keeps. payload is
+// what the handler was given.
+func wouldLose(ctx context.Context, payload, response any, err error) bool {
+	p := policy{action: respond}
+	return !errors.Is(err, lock.ErrCompleted) && p.isKept(ctx, payload) && !saysAgain(documentOf(response))
 }
 
 func checkRespond(sig signature, response any, kept bool) {

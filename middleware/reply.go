@@ -52,7 +52,7 @@ func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer
 	case a.action == replay:
 		return respondJSON(run, a.result, result, nil) // or the zero result
 	}
-	if other := run.onError(a); other != a || !overHTTP || !r.responds {
+	if other := run.onError(a, r.payload); other != a || !overHTTP || !r.responds {
 		return other
 	}
 	switch p := run.w.problemOf(a.err, clock.Wall(clock.From(run.ctx))); {

@@ -217,6 +217,66 @@ func TestRespondForRecordsSeenLate(t *testing.T) {
 	})
 }
 
+// TestOnErrorLosesNoRecord shows that OnError cannot acknowledge an event of a
+// queue or a stream that nobody has handled.
+func TestOnErrorLosesNoRecord(t *testing.T) {
+	t.Parallel()
+	const sqs = `{"Records":[{"messageId":"1","eventSource":"aws:sqs"}]}`
+	whole := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{}}}
+	held := func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "job"}) }
+	completed := func(t *testing.T, f *fixture) {
+		expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "job", Event: "1"}).Complete())
+	}
+	key := func(context.Context, json.RawMessage) (lock.Key, error) {
+		return lock.Key{Name: "job", Event: "1"}, nil
+	}
+	for name, c := range map[string]struct {
+		before    func(*testing.T, *fixture)
+		event     string
+		responds  any
+		responded bool
+	}{
+		"held":             {held, sqs, "busy", false},
+		"a partial answer": {held, sqs, whole, true},
+		"completed":        {completed, sqs, "done", true},
+		"another source":   {held, `{"source":"aws.scheduler"}`, "busy", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			c.before(t, f)
+			opts := f.options(middleware.OnCompleted(middleware.Fail), middleware.OnError(func(context.Context, error) (any, error) { return c.responds, nil }))
+			check := func(got any, err error) {
+				t.Helper()
+				if (err == nil) != c.responded || (got != nil) != c.responded {
+					t.Errorf("got %v, %v", got, err)
+				}
+			}
+			check(middleware.WithLock(key, func(context.Context, json.RawMessage) (any, error) { return "ran", nil }, opts...)(t.Context(), json.RawMessage(c.event)))
+			raw, err := middleware.WithLock(key, lambda.Handler(echo{}), opts...).Invoke(t.Context(), []byte(c.event))
+			if (err == nil) != c.responded {
+				t.Errorf("raw: got %s, %v", raw, err)
+			}
+		})
+	}
+	t.Run("no key", func(t *testing.T) {
+		answer := middleware.OnError(func(context.Context, error) (events.SQSEventResponse, error) { return events.SQSEventResponse{}, nil })
+		h := middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+			return events.SQSEventResponse{}, nil
+		}, newFixture().options(answer)...)
+		if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{EventSource: "aws:sqs"}}}); !errors.As(err, new(*lock.NoKeyError)) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("OnHeld(Skip)", func(t *testing.T) {
+		opts := newFixture().options(middleware.OnHeld(middleware.Skip), middleware.OnError(func(context.Context, error) (any, error) { return "done", nil }))
+		_, err := middleware.WithLock(key, func(context.Context, json.RawMessage) (any, error) { return "ran", nil }, opts...)(t.Context(), json.RawMessage(sqs))
+		if !errors.As(err, new(*lock.ConfigError)) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 type ownKafkaEvent events.KafkaEvent
 
 func handles[E any](context.Context, E) error { return nil }
