@@ -168,8 +168,9 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 }
 
 // HoldAtLeast keeps the name held until d after the lock was acquired, whether
-// the handler succeeds or fails: for schedules that begin on several hosts, or
-// for at most one run of each name in d. It takes no further request. An event
+// the handler succeeds or fails: for at most one run of each name in d, or for
+// schedules that begin on several hosts, with a d that is shorter than their
+// period by more than their times vary. It takes no further request. An event
 // that comes meanwhile meets a *lock.HeldError with Cooldown, and [OnHeld] says
 // what becomes of it. A further run of [Latest] does not wait for d, and if
 // the process dies, the name is free when its lease ends. At least 1 ms, at
