@@ -15,7 +15,8 @@ import (
 // AcquireAll takes all keys, or none of them: if one is refused, those before
 // it are released, and the error is what [Locker.Acquire] returns for that one.
 // Every Event must stand for the whole event: one that is completed under any
-// key is refused. The same goes for Order: use it only if all events have the
+// key is refused, but as held if a name before it is. Give all keys the Event
+// if that matters. The same goes for Order: use it only if all events have the
 // same keys.
 //
 // The names are acquired one after the other, always in the same order, so that

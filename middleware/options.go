@@ -112,10 +112,11 @@ func OnCompleted(p CompletedPolicy) Option {
 // the command lambdalock complete or lambdalock forget; over HTTP the answer
 // has status 500. [Ask] finds out.
 //
-// Every key needs an Event. All functions that share a name should choose; what
-// another one interrupts is not kept if it does not. OnInterrupted panics
-// beside [FailOpen] and in [Latest], [OnlyLatest] and [WithLimit], and needs a
-// store that is a driver.Coalescer. See docs/GUIDE.md#never-twice.
+// The key needs an Event; of several keys, one does. All functions that share a
+// name should choose; what another one interrupts is not kept if it does not.
+// OnInterrupted panics beside [FailOpen] and in [Latest], [OnlyLatest] and
+// [WithLimit], and needs a store that is a driver.Coalescer. See
+// docs/GUIDE.md#never-twice.
 func OnInterrupted(p InterruptedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {

@@ -15,10 +15,10 @@ import (
 //
 // If one lock is held, those acquired before it are released, and [OnHeld]
 // decides; [Wait] keeps them and is for all locks together. If the event is
-// completed under any key, [OnCompleted] decides. With [FailOpen], the handler
-// runs without any lock if the store does not answer for one of them.
-// lock.Leases(ctx) has every lease, and the context ends when any of them is
-// lost.
+// completed under any key, and no lock that is asked before is held,
+// [OnCompleted] decides. With [FailOpen], the handler runs without any lock if
+// the store does not answer for one of them. lock.Leases(ctx) has every lease,
+// and the context ends when any of them is lost.
 //
 // dynamostore.Transact needs a WithLock inside, whose key has the Event:
 // WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)). As the handler of
