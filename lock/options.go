@@ -62,12 +62,13 @@ type Options struct {
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days, unless
 	// more events of its name than RememberEvents came after it. A completed Order
-	// is refused for as long after the last use of the name. It should be longer
-	// than the source can take to deliver the event again. Zero: 24 h, longer than
-	// Lambda repeats an asynchronous invocation and as long as a stream keeps its
-	// records by default; or, if that is longer, as long as a lock around this one
-	// remembers, because both are for what one source delivers. SQS and Kafka keep
-	// messages longer: package middleware has defaults for them.
+	// is refused for at least as long after the last use of the name, until its row
+	// is deleted. It should be longer than the source can take to deliver the event
+	// again. Zero: 24 h, longer than Lambda repeats an asynchronous invocation and
+	// as long as a stream keeps its records by default; or, if that is longer, as
+	// long as a lock around this one remembers, because both are for what one
+	// source delivers. SQS and Kafka keep messages longer: package middleware has
+	// defaults for them.
 	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 	// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 	Remember time.Duration

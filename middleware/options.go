@@ -196,7 +196,8 @@ func HoldAtLeast(d time.Duration) Option {
 // Of the events of one Name, only the 8 that were completed last are certain to
 // be remembered for so long. If more of them may come before a duplicate, raise
 // RememberEvents with [Engine], or give each event a Name of its own, as
-// keyfuncs.Once does. Events with an Order have no such limit.
+// keyfuncs.Once does. Events with an Order have no such limit, unless they come
+// again with another one, as a redriven message of a FIFO queue does.
 //
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
