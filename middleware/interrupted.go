@@ -54,10 +54,10 @@ func Ask[E any](f func(ctx context.Context, event E) (done bool, err error)) Int
 }
 
 // AskFor is [Ask] for handlers with a result, except a stream: if done is true,
-// the event is completed with that result, which is stored and replayed as if
-// the handler had returned it, whatever [RememberFor] says of it. R is the
-// handler's result type; for a lambda.Handler, it is encoded as JSON unless it
-// is bytes.
+// the event is completed with that result, which is stored and replayed like
+// one of the handler, whatever its status and what [CompletedIf] and
+// [RememberFor] say of it. R is the handler's result type; for a
+// lambda.Handler, it is encoded as JSON unless it is bytes.
 func AskFor[E, R any](f func(ctx context.Context, event E) (result R, done bool, err error)) InterruptedPolicy {
 	if f == nil {
 		refuse("AskFor(nil): pass the function that finds out whether the work was done")
