@@ -64,8 +64,8 @@ func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true }
 //
 // R is the type of the record, also where the handler takes its body. next
 // acquires the lock, runs the handler and releases the lock; it returns why the
-// record failed, or nil if it was completed or skipped. Its context must derive
-// from that of f.
+// record failed, as for a malformed one, or nil if it was completed or skipped.
+// Its context must derive from that of f.
 //
 // f must call next once, or return an error, which fails the record. It cannot
 // hide an error of next, nor make it [Permanent] if the handler did not run for
