@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -278,6 +279,24 @@ func TestThrottledSettlementSlowsItsBatch(t *testing.T) { // F55, F63
 		// The gap has doubled twice, and has shrunk to 640 ms with the last attempt.
 		if wait := pace.Next(time.Now()); wait < 320*time.Millisecond || wait > 960*time.Millisecond {
 			t.Errorf("the claim after it waits %v, want 320ms to 960ms", wait)
+		}
+	})
+}
+
+// TestPausesOfAThrottledRecord shows that the pauses of a record's settlement
+// stay short, because its batch claims nothing meanwhile.
+func TestPausesOfAThrottledRecord(t *testing.T) { // F55, F63
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		record := &invocation.RecordClaim{Pace: &invocation.Pace{Chance: rand.NewPCG(0, 0)}}
+		ctx := invocation.WithRecordClaim(t.Context(), record)
+		lk := expect.Value(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(ctx, event("e1")))(t)
+		f.faulty.Plan(fault.Release, slices.Repeat([]fault.Fault{fault.Throttle}, 8)...)
+		start := time.Now()
+		expect.Must(t, lk.Complete())
+		// 0.2, 0.4, 0.8 and 1.6 s, and 2 s four times.
+		if d := time.Since(start); d > 11*time.Second {
+			t.Errorf("the pauses took %v, want 11s at most", d)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -268,28 +269,58 @@ func TestOvertimeIsReported(t *testing.T) { // F16
 }
 
 // TestOvertimeRidesOutAnOutage: while nobody takes the name, a store that is
-// away around the deadline costs nothing.
+// away around the deadline costs nothing, nor does one that goes away later:
+// the renewals have all the lease, because no context is left to end before it.
 func TestOvertimeRidesOutAnOutage(t *testing.T) { // F8, F16
 	t.Parallel()
-	for _, kind := range []fault.Fault{fault.DropBefore, fault.Hang, fault.Throttle} {
-		t.Run(kind.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
-				time.Sleep(9 * time.Second)
-				f.faulty.Always(fault.Renew, kind)
-				time.Sleep(2 * time.Second)
-				f.faulty.Always(fault.Renew, fault.None)
-				time.Sleep(time.Minute)
-				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isHeld(err) {
-					t.Errorf("a retry beside the work: %v", err)
-				}
-				expect.OK(t, lk.Complete())
+	for when, away := range map[string]struct{ from, until time.Duration }{
+		"around the deadline": {9 * time.Second, 11 * time.Second}, "after a renewal": {10 * time.Second, 16200 * time.Millisecond},
+	} {
+		for _, kind := range []fault.Fault{fault.DropBefore, fault.Hang, fault.Throttle} {
+			t.Run(fmt.Sprintf("%s, %v", when, kind), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t)
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					defer cancel()
+					lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
+					time.Sleep(away.from)
+					f.faulty.Always(fault.Renew, kind)
+					time.Sleep(away.until - away.from)
+					f.faulty.Always(fault.Renew, fault.None)
+					time.Sleep(time.Minute)
+					if _, err := f.locker(aMinute).Acquire(t.Context(), event("e1")); !isHeld(err) {
+						t.Errorf("a retry beside the work: %v", err)
+					}
+					expect.OK(t, lk.Complete())
+				})
 			})
-		})
+		}
 	}
+}
+
+// TestOvertimeDuringTransaction: the first renewal is due while a transaction
+// is under way that does not end the lock, which is renewed all the same.
+func TestOvertimeDuringTransaction(t *testing.T) { // F16
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		lk := expect.Value(f.locker(untilDeadline).Acquire(ctx, event("e1")))(t)
+		time.Sleep(9 * time.Second)
+		err := transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+			time.Sleep(time.Second)
+			return driver.Row{}, false, &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}
+		})
+		if !isStoreError(err) {
+			t.Errorf("the transaction: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := f.locker(aMinute).Acquire(t.Context(), event("e1")); !isHeld(err) {
+			t.Errorf("a retry beside the work: %v", err)
+		}
+		expect.OK(t, lk.Complete())
+	})
 }
 
 // TestLateCompletionIsTried: after the deadline nobody else can complete the
