@@ -153,6 +153,7 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 		var event own
 		expect.Must(t, json.Unmarshal([]byte(sqs), &event))
 		refused(t, middleware.WithLock(staticOf[own], handles[own], skipping...)(t.Context(), event))
+		refused(t, middleware.WithLock(staticOf[own], handles[*own], skipping...)(t.Context(), &event))
 	})
 	t.Run("any JSON", func(t *testing.T) {
 		refused(t, middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(sqs)))
