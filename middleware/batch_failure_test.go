@@ -81,15 +81,16 @@ func TestBatchCancelled(t *testing.T) {
 	})
 }
 
-// TestBatchWithoutIdentifier shows that a failure is not lost if its record has
-// no identifier, and that an event without records is refused.
+// TestBatchWithoutIdentifier shows that the failure of a record that has no
+// identifier is returned as an error, whether or not another one has failed
+// before it, and that an event without records is refused.
 func TestBatchWithoutIdentifier(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
-		r, err := h(ctx, sqsBatch(message("a", ""), message("", "")))
+		r, err := h(ctx, sqsBatch(message("a", "fails"), message("", ""), message("c", "")))
 		var batch *middleware.BatchError
-		if !errors.As(err, &batch) || len(batch.Failed) != 1 || batch.Failed[0].Record != "Records[1]" || r.BatchItemFailures == nil {
+		if !errors.As(err, &batch) || len(batch.Failed) != 2 || batch.Failed[1].Record != "Records[1]" || r.BatchItemFailures == nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		// Both key functions refuse a record without a sequence number.
