@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -266,6 +267,32 @@ func TestAroundOnlyWhatBegins(t *testing.T) {
 		slices.Sort(around)
 		if !slices.Equal(around, []string{"x1", "y1"}) {
 			t.Errorf("around %q", around)
+		}
+	})
+}
+
+// TestAroundAgain shows that the function given to Around is called again for a
+// record whose claim was throttled, with a context that has nothing from the
+// first call.
+func TestAroundAgain(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f, calls := newFixture(), 0
+		f.faulty.Plan(fault.Acquire, fault.Throttle)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, handles[events.SQSMessage], f.options(
+			middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error {
+				calls++
+				if span := ctx.Value(spanKey{}); span != nil || ctx.Err() != nil {
+					t.Errorf("call %d is in the span %v: %v", calls, span, ctx.Err())
+				}
+				ctx, cancel := context.WithCancel(context.WithValue(ctx, spanKey{}, calls))
+				defer cancel()
+				return next(ctx)
+			}),
+		)...)
+		r, err := h(ctx, sqsBatch(message("a", "")))
+		wantReturned(t, r, err)
+		if calls != 2 {
+			t.Errorf("%d calls, want 2", calls)
 		}
 	})
 }
