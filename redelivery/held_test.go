@@ -257,6 +257,24 @@ func TestManyMessagesOfOneName(t *testing.T) {
 	}
 }
 
+// TestTurnsAfterAnEarlyEnd shows that a message does not come back within the
+// turn of one that found the name held by a holder before, which ended early.
+func TestTurnsAfterAnEarlyEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		p := q.process(&redelivery.Options{HoldTime: time.Minute})
+		q.hold("customer", 20*time.Second)
+		q.send(message("m1", "customer", "1ms"))
+		q.sendAt(message("m2", "customer", "1ms"), time.Now().Add(25*time.Second))
+		time.AfterFunc(21*time.Second, func() { q.hold("customer", time.Minute) })
+		q.poll(10, p)
+		if apart := q.received["m2"][1].Sub(q.received["m1"][1]); apart < time.Minute {
+			t.Errorf("m2 came back %v after m1, whose turn takes a minute", apart)
+		}
+	})
+}
+
 // TestHeldMessageOfAGroup shows that the rest of a message group comes back
 // with the message that was held, in order, and that another group does not
 // wait.
