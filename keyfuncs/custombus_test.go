@@ -36,6 +36,9 @@ func TestCustomBusEvent(t *testing.T) {
 	detail := keyfuncs.CustomBusData(keyfuncs.EventBridgeDetail(byBusCustomer))
 	gives(t, "custombus.json", first(detail), lock.Key{Name: "jane", Event: "0c1f7c2e-4f0b-4a55-9a3e-5d3f6c1f9a01"})
 	gives(t, "custombus-single.json", first(keyfuncs.CustomBusData(byBusCustomer)), lock.Key{Name: "jane", Event: id2})
+	// The id in the envelope is the sender's with PutRawEvents, and may come twice.
+	bySource := keyfuncs.CustomBusData(keyfuncs.ByField(func(e events.EventBridgeEvent) string { return e.Source }))
+	gives(t, "custombus.json", first(bySource), lock.Key{Name: "com.example.orders", Event: id})
 	refuses(t, "custombus.json", first(keyfuncs.CustomBusGroup), map[string]func(*awsevents.CustomBusEvents){
 		"SystemMetadata.aws:EventId":  func(e *awsevents.CustomBusEvents) { (*e)[0].SystemMetadata.EventID = "" },
 		"SystemMetadata.EventGroupId": func(e *awsevents.CustomBusEvents) { (*e)[0].SystemMetadata.EventGroupID = "" },
