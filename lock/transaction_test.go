@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,21 +189,22 @@ func TestCompletedByAnother(t *testing.T) { // F6, F21
 		"alone, with an event":         {event("e1"), alone},
 		"alone, with both":             {both, alone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t)
-				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
-				late := f.mustAcquire(l, c.key)
-				time.Sleep(time.Hour)
-				expect.Must(t, l.Do(t.Context(), c.key, nothing))
-				time.Sleep(time.Second)
-				f.outcomes()
-				if err := c.end(t, f, late); !errors.Is(err, lock.ErrLost) {
-					t.Errorf("got %v, want ErrLost", err)
-				}
-				f.wantOutcomes(lock.OutcomeLost)
+		for _, remember := range []time.Duration{0, 48 * time.Hour} { // of the other run: its event ends before ours, or after it
+			t.Run(fmt.Sprint(name, ", for ", remember), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t)
+					late := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), c.key)
+					time.Sleep(time.Hour)
+					expect.Must(t, f.locker(lock.Options{Remember: remember}).Do(t.Context(), c.key, nothing))
+					time.Sleep(time.Second)
+					f.outcomes()
+					if err := c.end(t, f, late); !errors.Is(err, lock.ErrLost) {
+						t.Errorf("got %v, want ErrLost", err)
+					}
+					f.wantOutcomes(lock.OutcomeLost)
+				})
 			})
-		})
+		}
 	}
 }
 
