@@ -25,6 +25,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/redelivery"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -69,6 +70,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		owed         bool
 		own          bool // its own name is held, not a lock inside
 		unlocked     bool // its handler runs without a lock
+		open         bool // the same, because of FailOpen
 	}{
 		"end of the lease":        {since: -hour, until: 90 * time.Second, want: url + " r 90"},
 		"rounded up":              {since: -hour, until: 89001 * time.Millisecond, want: url + " r 90"},
@@ -92,6 +94,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		"inside, later than that": {since: -time.Second, until: hour, known: 2 * time.Minute, least: time.Minute, want: url + " r 120"},
 		"inside, fourth time":     {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4"},
 		"inside no lock":          {unlocked: true, since: -time.Second, until: 2 * time.Second, least: hour, want: url + " r 2"},
+		"inside, failed open":     {open: true, since: -time.Second, until: 20 * time.Second, least: hour, want: url + " r 19"}, // the claim was tried for 1 to 2 s
 		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
 		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
 		"Europe's own cloud":      {since: -hour, until: 90 * time.Second, arn: "arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders", want: "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders r 90"},
@@ -125,9 +128,13 @@ func TestVisibilityTimeout(t *testing.T) {
 				if c.unlocked {
 					key = func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
 				}
+				opts := []middleware.Option{middleware.Store(store), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known})}
+				if c.open {
+					opts = append(opts, middleware.Store(noAnswers{store}), middleware.FailOpen())
+				}
 				h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error {
 					return fmt.Errorf("the partner is busy: %w", failure)
-				}, middleware.Store(store), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
+				}, opts...)
 				m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received
 				if c.arn != "" {
 					m.EventSourceARN = c.arn
@@ -141,6 +148,13 @@ func TestVisibilityTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// noAnswers is a store that does not answer.
+type noAnswers struct{ driver.Store }
+
+func (noAnswers) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	return driver.Row{}, false, &driver.Error{Unapplied: true}
 }
 
 // hold acquires the name of a message for another process. since and until are
