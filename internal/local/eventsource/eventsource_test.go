@@ -23,6 +23,7 @@ func TestFailed(t *testing.T) {
 		{SQS, `{"batchItemFailures":[{"itemIdentifier":""}]}`, "1 2 3 4"},
 		{SQS, `{"batchItemFailures":[{"itemIdentifier":"5"}]}`, "1 2 3 4"},
 		{SQS, `{"batchItemFailures":[{"ItemIdentifier":"3"}]}`, "1 2 3 4"},
+		{SQS, `{"batchItemFailures":[{"itemIdentifier":3}]}`, "1 2 3 4"},
 		{SQS, `{"batchItemFailures":[null]}`, "1 2 3 4"},
 		{SQS, `{"BatchItemFailures":[{"itemIdentifier":"3"}]}`, ""},
 		{SQS, names3, "3"},
