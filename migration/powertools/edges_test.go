@@ -349,6 +349,22 @@ func TestBrokenTable(t *testing.T) {
 	}
 }
 
+// TestClaimIsEndedAfterItsContext: a claim that may have been written is ended
+// also if nobody waits for it any more. It would keep the event from both
+// versions until the deadline.
+func TestClaimIsEndedAfterItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, b := newFixture(t), &broken{}
+		f.options.CutOver, f.options.Client = time.Now().Add(time.Hour), b
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := f.function()(ctx, event); !errors.Is(err, context.Canceled) || b.requests != 2 {
+			t.Errorf("%d requests, want a claim and its end: %v", b.requests, err)
+		}
+	})
+}
+
 func text(v types.AttributeValue) *string { return &v.(*types.AttributeValueMemberS).Value }
 
 // TestNoPart: an event without a part has no old record, and an event of the
