@@ -83,18 +83,18 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		before    func(*testing.T, *fixture)
 		body      string
-		as        any // points to a type of error
+		is        func(error) bool
 		permanent bool
 	}{
-		"held":             {func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, new(*lock.HeldError), false},
-		"the store failed": {func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, new(*lock.StoreError), false},
-		"malformed":        {nil, "{", new(*lock.NoKeyError), true},
+		"held":             {func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
+		"the store failed": {func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
+		"malformed":        {nil, "{", isA[*lock.NoKeyError], true},
 		"another payload": {func(t *testing.T, f *fixture) {
 			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "2"}).Complete())
-		}, body, new(*lock.PayloadMismatchError), true},
+		}, body, isA[*lock.PayloadMismatchError], true},
 		"completed": {func(t *testing.T, f *fixture) {
 			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "1"}).Complete())
-		}, body, new(*lock.CompletedError), true},
+		}, body, isA[*lock.CompletedError], true},
 	} {
 		for does, ends := range map[string]func(error) error{
 			"returns": middleware.Permanent,
@@ -113,7 +113,7 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 						middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),
 					)...)
 					_, _ = h(ctx, queueBatch(c.body))
-					if !errors.As(told, c.as) || errors.As(told, new(*middleware.PermanentError)) != c.permanent {
+					if !c.is(told) || errors.As(told, new(*middleware.PermanentError)) != c.permanent {
 						t.Errorf("the record failed with %v, permanent: %v", told, !c.permanent)
 					}
 				})
@@ -121,3 +121,5 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 		}
 	}
 }
+
+func isA[E error](err error) bool { return errors.As(err, new(E)) }
