@@ -23,8 +23,8 @@ const longestPatience = 500 * time.Millisecond
 // before the deadline. Without a lock it ends as early, because at the deadline
 // itself the answer about the other records would be lost.
 func (d *delivery[R]) inTime(ctx context.Context, t *task[R]) (context.Context, context.CancelFunc) {
-	deadline, ok := t.ctx.Deadline()
-	if end, _ := ctx.Deadline(); !ok || !end.Equal(deadline) {
+	deadline, ok := ctx.Deadline()
+	if !ok || !t.claim.Unlocked {
 		return ctx, func() {}
 	}
 	c := clock.From(ctx)

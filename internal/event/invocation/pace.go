@@ -157,8 +157,8 @@ type RecordClaim struct {
 	Owed bool
 	// Began is when the record's work began first. Zero: it did not.
 	Began time.Time
-	// Unlocked is whether the work runs without a lock, so that no name of the
-	// record's own cools down.
+	// Unlocked is whether the work runs without a lock: no name of the record's
+	// own cools down, and nothing ends its context before the deadline.
 	Unlocked bool
 }
 
