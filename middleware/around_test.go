@@ -297,6 +297,29 @@ func TestAroundAgain(t *testing.T) {
 	})
 }
 
+// TestAroundGivesUpAgain shows that the function given to Around decides anew
+// when it is called again: what the first call met is over.
+func TestAroundGivesUpAgain(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f, calls := newFixture(), 0
+		f.faulty.Plan(fault.Acquire, fault.Throttle)
+		var told error
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, handles[events.SQSMessage], f.options(
+			middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error {
+				if calls++; calls == 2 {
+					return middleware.Permanent(errRecord)
+				}
+				return next(ctx)
+			}),
+			middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),
+		)...)
+		_, _ = h(ctx, sqsBatch(message("a", "")))
+		if !errors.As(told, new(*middleware.PermanentError)) {
+			t.Errorf("the record failed with %v, after %d calls", told, calls)
+		}
+	})
+}
+
 // TestAroundMayHurry shows that an earlier deadline that the function given to
 // Around sets ends the handler's context.
 func TestAroundMayHurry(t *testing.T) {
