@@ -179,12 +179,12 @@ func Inspector(store driver.Store) (driver.Inspector, error) {
 func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys []string) iter.Seq2[driver.NamedRow, error] {
 	return func(yield func(driver.NamedRow, error) bool) {
 		for _, key := range keys {
-			found, denied := false, error(nil)
+			found, refusal := false, error(nil)
 			for _, name := range candidates(namespace, key) {
 				row, err := store.Read(ctx, name)
 				switch {
 				case Denied(err):
-					denied = err
+					refusal = cmp.Or(refusal, err)
 				case err == nil && row.Unknown():
 				case !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil:
 					return
@@ -192,8 +192,8 @@ func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys
 					found = true
 				}
 			}
-			if denied != nil && !found {
-				yield(driver.NamedRow{}, denied)
+			if refusal != nil && !found {
+				yield(driver.NamedRow{}, refusal)
 				return
 			}
 		}
