@@ -95,7 +95,8 @@ lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in ever
 	$(ACTIONLINT)
 	@for m in $(MODULES) tools site; do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
-NO_RACE := $(shell grep -v '^\#' .ci/no-race | paste -sd '|')
+# The paste of macOS reads a pipe only if it is named.
+NO_RACE := $(shell grep -v '^\#' .ci/no-race | paste -s -d '|' -)
 
 .PHONY: race
 race: ## run the tests with the race detector, without the simulations (needs a C compiler)
