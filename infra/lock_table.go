@@ -138,20 +138,20 @@ type LockTableProps struct {
 
 type lockTable struct {
 	constructs.Construct
-	table        awsdynamodb.ITable
-	key          awskms.IKey // nil without EncryptionKey
-	path         string
-	place        awscdk.ArnComponents // Region and account
-	resourcePath string               // of the table's resource; empty if it is imported
-	name         *string              // physical; nil if CloudFormation generates it
-	emf          bool
-	survey       *survey
-	connections  []*connection
-	alarms       *AlarmsProps            // nil before AddAlarms
-	tableStates  []awscloudwatch.Alarm   // the alarms below the table
-	alarmed      map[string]bool         // the namespaces that have alarms
-	logGroups    map[string]bool         // those that have metric filters
-	dashboard    awscloudwatch.Dashboard // nil before AddDashboard
+	table         awsdynamodb.ITable
+	key           awskms.IKey // nil without EncryptionKey
+	path          string
+	place         awscdk.ArnComponents // Region and account
+	resourcePaths []string             // what may be the table's resource; none if it is of another app
+	name          *string              // physical; nil if CloudFormation generates it
+	emf           bool
+	survey        *survey
+	connections   []*connection
+	alarms        *AlarmsProps            // nil before AddAlarms
+	tableStates   []awscloudwatch.Alarm   // the alarms below the table
+	alarmed       map[string]bool         // the namespaces that have alarms
+	logGroups     map[string]bool         // those that have metric filters
+	dashboard     awscloudwatch.Dashboard // nil before AddDashboard
 }
 
 // newLockTable returns a lock table without its DynamoDB table.
@@ -174,6 +174,7 @@ func newLockTable(scope constructs.Construct, id *string) *lockTable {
 func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) ILockTable { //nolint:staticcheck // as the CDK names it
 	t := newLockTable(scope, id)
 	t.table, t.name = awsdynamodb.Table_FromTableName(t, jsii.String("Table"), tableName), tableName
+	t.resourcePaths = referredPaths(tableName)
 	return t
 }
 
@@ -183,6 +184,7 @@ func LockTable_FromTableArn(scope constructs.Construct, id, tableArn *string) IL
 	t := newLockTable(scope, id)
 	t.table = awsdynamodb.Table_FromTableArn(t, jsii.String("Table"), tableArn)
 	t.name, t.place = t.table.TableName(), *awscdk.Arn_Split(tableArn, awscdk.ArnFormat_SLASH_RESOURCE_NAME)
+	t.resourcePaths = referredPaths(tableArn)
 	return t
 }
 
@@ -222,7 +224,7 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		DeletionProtection:               protection,
 		RemovalPolicy:                    removal,
 	})
-	t.resourcePath = *t.table.Node().DefaultChild().Node().Path()
+	t.resourcePaths = []string{*t.table.Node().DefaultChild().Node().Path()}
 	awscdk.NewCfnOutput(t, jsii.String("TableName"), &awscdk.CfnOutputProps{
 		Value: t.table.TableName(), Description: jsii.String("The lock table, as lambdalock --store dynamodb://NAME takes it"),
 	})

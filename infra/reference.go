@@ -19,14 +19,22 @@ func (v *survey) reference(stack awscdk.Stack, value *string) reference {
 	if !*awscdk.Token_IsUnresolved(value) {
 		return ref
 	}
-	for _, token := range *awscdk.Tokenization_ReverseString(value).Tokens() {
-		if r, ok := token.(awscdk.Reference); ok { // may lead to another stack
-			ref.paths = append(ref.paths, *r.Target().Node().Path())
-		}
-	}
+	ref.paths = referredPaths(value)
 	resolved := stack.Resolve(value)
 	ref.logicalIDs, ref.text = logicalIDs(resolved), encoded(resolved)
 	return ref
+}
+
+// referredPaths returns the paths of the resources that value refers to, which
+// may be in other stacks.
+func referredPaths(value *string) []string {
+	var paths []string
+	for _, token := range *awscdk.Tokenization_ReverseString(value).Tokens() {
+		if r, ok := token.(awscdk.Reference); ok {
+			paths = append(paths, *r.Target().Node().Path())
+		}
+	}
+	return paths
 }
 
 // targets returns the paths of the resources that ref may mean.

@@ -27,16 +27,16 @@ func (v *survey) noteReplica(r awscdk.CfnResource) {
 // noteGlobalTable notes a global table that has more than one Region.
 func (v *survey) noteGlobalTable(r awsdynamodb.CfnGlobalTable) {
 	if replicas, _ := resolve(r.Stack(), r.Replicas()).([]any); len(replicas) > 1 {
-		consistency := r.MultiRegionConsistency()
-		v.replicas = append(v.replicas, replica{
-			v.reference(r.Stack(), r.TableName()), rules.Replica{Name: *r.Node().Path(), Strong: consistency != nil && *consistency == "STRONG"},
-		})
+		table, path, consistency := v.reference(r.Stack(), r.TableName()), *r.Node().Path(), r.MultiRegionConsistency()
+		table.paths = append(table.paths, path) // that of the table itself, whatever its name
+		v.replicas = append(v.replicas, replica{table, rules.Replica{Name: path, Strong: consistency != nil && *consistency == "STRONG"}})
 	}
 }
 
 // replicates reports whether r replicates t.
 func (v *survey) replicates(r replica, t *lockTable) bool {
-	return slices.Contains(v.targets(r.table), t.resourcePath) || t.name != nil && r.table.text == *t.name
+	isTable := func(path string) bool { return slices.Contains(t.resourcePaths, path) }
+	return slices.ContainsFunc(v.targets(r.table), isTable) || t.name != nil && r.table.text == *t.name
 }
 
 // checkReplicas checks that the table is in one Region, or strongly consistent.

@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -55,5 +56,48 @@ func TestReplication(t *testing.T) {
 		"global, strong, others, no warning": {table: named, build: global("orders", s("STRONG"), "eu-west-1", "us-east-1", "us-east-2")},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// TestReplicationOfAnImportedTable: a table that the same app makes is also
+// recognised if the lock table has it by a reference.
+func TestReplicationOfAnImportedTable(t *testing.T) {
+	lock := &awsdynamodb.Attribute{Name: s("lock"), Type: awsdynamodb.AttributeType_STRING}
+	global := func(stack awscdk.Stack) awsdynamodb.TableV2 {
+		return awsdynamodb.NewTableV2(stack, s("Global"), &awsdynamodb.TablePropsV2{
+			PartitionKey: lock, Replicas: &[]*awsdynamodb.ReplicaTableProps{{Region: s("us-east-1")}},
+		})
+	}
+	for name, c := range map[string]struct {
+		imported func(data, stack awscdk.Stack) infra.ILockTable
+		want     string // empty: no error
+	}{
+		"by name": {func(data, stack awscdk.Stack) infra.ILockTable {
+			return infra.LockTable_FromTableName(stack, s("Locks"), global(data).TableName())
+		}, "locks in a table that Data/Global/Resource replicates asynchronously"},
+		"by ARN": {func(data, stack awscdk.Stack) infra.ILockTable {
+			return infra.LockTable_FromTableArn(stack, s("Locks"), global(data).TableArn())
+		}, "locks in a table that Data/Global/Resource replicates asynchronously"},
+		"a custom resource": {func(data, stack awscdk.Stack) infra.ILockTable {
+			return infra.LockTable_FromTableName(stack, s("Locks"), awsdynamodb.NewTable(data, s("Table"), &awsdynamodb.TableProps{
+				PartitionKey: lock, ReplicationRegions: &[]*string{s("us-east-1")},
+			}).TableName())
+		}, "locks in a table that Data/Table/Replicaus-east-1/Default replicates asynchronously"},
+		"of others": {func(data, stack awscdk.Stack) infra.ILockTable {
+			global(data)
+			return infra.LockTable_FromTableName(stack, s("Locks"), awscdk.NewCfnParameter(stack, s("Name"), nil).ValueAsString())
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := awscdk.NewApp(nil)
+			data := newStackIn(app, "Data", "111111111111", "eu-west-1")
+			stack := newStackIn(app, "Test", "111111111111", "eu-west-1")
+			fn := newFunction(stack, "Fn", nil)
+			c.imported(data, stack).Connect(fn, nil)
+			got := strings.Join(synthesisedMessages(fn, "error"), "\n")
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
