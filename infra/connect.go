@@ -24,7 +24,8 @@ type ConnectOptions struct {
 	// before, because a new namespace knows neither the locks nor the completed
 	// events of the old one.
 	//
-	// If it is a token, the permission is for the whole table.
+	// If it is a token, the permission is for the whole table. An empty one
+	// panics, because the function would take it for none.
 	Namespace *string
 
 	// LogGroup is the log group whose lines the alarms count. Nil means the
@@ -94,6 +95,9 @@ func unqualified(fn awslambda.IFunction) awslambda.IFunction {
 // depends on its policy so that it is not invoked before it may lock.
 func (c *connection) namespaceOr(given *string) *string {
 	switch {
+	case given != nil && *given == "":
+		panic(fmt.Sprintf("lambdalock: function %s got an empty ConnectOptions.Namespace, which it would take for none, and lock where it has no permission: "+
+			"give it a namespace, or nil for the function's name", c.path))
 	case given != nil:
 		return given
 	case c.made == nil:

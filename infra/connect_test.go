@@ -47,7 +47,6 @@ func TestPermissionIsLimitedToTheNamespace(t *testing.T) { // F40
 		"namespace":                 {nil, text("orders"), `orders/*`, `orders`},
 		"namespace before function": {text("orders-handler"), text("orders"), `orders/*`, `orders`},
 		"escaped":                   {nil, text(`ö/${aws:username}*?`), `%C3%B6%2F$%7Baws:username%7D%2A%3F/*`, `ö/${aws:username}*?`},
-		"empty":                     {nil, text(""), `/*`, ``},
 		"namespace is a token":      {text("orders-handler"), token, ``, `{"Ref":"Parameter"}`},
 		"name is a token":           {token, nil, `Test-Fn9270CBC0/*`, `Test-Fn9270CBC0`},
 	} {
@@ -78,6 +77,17 @@ func TestPermissionIsLimitedToTheNamespace(t *testing.T) { // F40
 			}
 			equal(t, "condition", statements(t, stack, "dynamodb:")[0]["Condition"], want)
 		})
+	}
+}
+
+// TestEmptyNamespace: middleware.WithLock takes an empty LOCK_NAMESPACE for
+// none, so the function would lock where it has no permission.
+func TestEmptyNamespace(t *testing.T) {
+	stack := newStack()
+	fn := newFunction(stack, "Fn", nil)
+	locks := infra.NewLockTable(stack, s("Locks"), nil)
+	if m := panicOf(t, func() { locks.Connect(fn, &infra.ConnectOptions{Namespace: s("")}) }); !strings.Contains(m, "function Test/Fn got an empty ConnectOptions.Namespace") {
+		t.Error(m)
 	}
 }
 
