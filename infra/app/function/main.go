@@ -19,6 +19,8 @@ func main() {
 }
 
 func handle(ctx context.Context, r events.S3EventRecord) error {
-	slog.InfoContext(ctx, "upload", "bucket", r.S3.Bucket.Name, "key", r.S3.Object.URLDecodedKey, "bytes", r.S3.Object.Size)
+	// The key as S3 encodes it: decoded, the name of an upload could be a line that
+	// raises an alarm.
+	slog.InfoContext(ctx, "upload", "bucket", r.S3.Bucket.Name, "key", r.S3.Object.Key, "bytes", r.S3.Object.Size)
 	return nil
 }
