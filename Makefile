@@ -115,11 +115,16 @@ ROUNDS ?= 50
 flake: ## run what race runs ROUNDS times in a row (50), in another order each time
 	.ci/flake $(ROUNDS) '$(NO_RACE)'
 
+# In the stores' modules, packages that only help tests, and the examples, are not counted.
 .PHONY: cover
 cover: $(BIN) ## check that each package of lock, middleware, keyfuncs, stores and telemetry has 90 % coverage
 	$(GO) test -short -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/...,./telemetry/... -coverprofile=$(BIN)/cover.out \
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/... ./telemetry/...
 	@sh .ci/coverage $(BIN)/cover.out
+	@for m in $(STORES) telemetry/otellock; do (cd $$m && \
+		packages=$$($(GO) list ./... | grep -vE '/internal/[a-z]+test$$|/examples/' | paste -s -d , -) && \
+		$(GO) test -short -coverpkg="$$packages" -coverprofile="$(CURDIR)/$(BIN)/cover.out" ./... && \
+		sh "$(CURDIR)/.ci/coverage" "$(CURDIR)/$(BIN)/cover.out") || exit 1; done
 
 .PHONY: download
 download: $(CFN_LINT) ## download the modules and tools that the other targets use (needs Node and Python)
