@@ -218,7 +218,8 @@ FUZZTIME ?= 1m
 .PHONY: fuzz
 fuzz: ## fuzz key functions and the expression parsers, each for FUZZTIME (1m; 500x: 500 runs)
 	@for p in ./keyfuncs ./keyfuncs/jmespath ./internal/event/canonical ./internal/local/fakedynamo; do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+		listed=$$($(GO) test -list '^Fuzz' $$p) || exit 1; \
+		for f in $$(echo "$$listed" | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
 	done
