@@ -110,12 +110,32 @@ func TestExampleMakefile(t *testing.T) {
 		0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
 }
 
-// TestExampleRakefile: tasks that start themselves again under their locks.
+// TestExampleRakefile: tasks that start themselves again under their locks, and
+// what is left to do after them.
 func TestExampleRakefile(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
-	for task, want := range map[string]string{"main:hello": "Hello\n", "main:world": "World\n"} {
-		wantExactly(t, s.run(nil, "rake", "-s", "-f", filepath.Join(s.folder, "Rakefile"), task), 0, want, "")
+	rakefile := filepath.Join(t.TempDir(), "Rakefile")
+	example := expect.Value(os.ReadFile(filepath.Join(s.folder, "Rakefile")))(t)
+	expect.Must(t, os.WriteFile(rakefile, append(example, `
+task(both: ['main:hello', 'main:world']) { puts 'Both' }
+task(:greet, [:who, :where]) { |t, args| guarded(t, args) { puts "Hello #{args[:who]} in #{args[:where]}" } }
+task(:outer) { |t, args| guarded(t, args) { Rake::Task['main:hello'].invoke } }
+task(:fail) { |t, args| guarded(t, args) { exit 7 } }
+`...), 0o600))
+	for _, c := range []struct {
+		tasks  []string
+		status int
+		stdout string
+	}{
+		{[]string{"main:hello"}, 0, "Hello\n"},
+		{[]string{"main:hello", "main:world"}, 0, "Hello\nWorld\n"},
+		{[]string{"both"}, 0, "Hello\nWorld\nBoth\n"},
+		{[]string{"greet[you,Rome]"}, 0, "Hello you in Rome\n"},
+		{[]string{"outer", "main:world"}, 0, "Hello\nWorld\n"},
+		{[]string{"fail", "main:hello"}, 7, ""},
+	} {
+		wantExactly(t, s.run(nil, "rake", append([]string{"-s", "-f", rakefile}, c.tasks...)...), c.status, c.stdout, "")
 	}
 }
 
