@@ -11,7 +11,8 @@
 //		CutOver:   time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC),
 //		Retention: time.Hour,
 //	}
-//	handler := middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle))
+//	handler := middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle),
+//		middleware.Remember(old.Retention)) // as long as the old version did
 //
 // The lock decides first, so the old table is asked only for an event that the
 // lock's row does not know:
