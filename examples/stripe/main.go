@@ -15,6 +15,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -46,18 +47,26 @@ func main() {
 // order is all that a charge is made from. A second request with the same id
 // must be the same, so nothing of the delivery belongs into it.
 type order struct {
-	ID     string `json:"order"`
-	Amount int64  `json:"amount"` // in cents
+	ID       string `json:"order"`
+	Amount   int64  `json:"amount"` // in cents
+	Customer string `json:"customer"`
+	Method   string `json:"payment_method"` // saved for payments without the customer
 }
 
 type service struct{ url string }
 
+// charge is certain of a payment only if that has succeeded. What else becomes
+// of it does not repeat: the same id gets the same answer again, so somebody
+// has to look.
 func (s service) charge(ctx context.Context, o order) error {
 	lease, ok := lock.FromContext(ctx)
 	if !ok {
 		return errors.New("the handler has no lease")
 	}
-	form := url.Values{"amount": {strconv.FormatInt(o.Amount, 10)}, "currency": {"eur"}, "metadata[order]": {o.ID}}
+	form := url.Values{
+		"amount": {strconv.FormatInt(o.Amount, 10)}, "currency": {"eur"}, "metadata[order]": {o.ID},
+		"customer": {o.Customer}, "payment_method": {o.Method}, "confirm": {"true"}, "off_session": {"true"},
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/payment_intents", strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
@@ -69,8 +78,17 @@ func (s service) charge(ctx context.Context, o order) error {
 		return fmt.Errorf("charge order %s: %w", o.ID, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices {
+	var intent struct{ Status string }
+	err = json.NewDecoder(response.Body).Decode(&intent)
+	switch {
+	case response.StatusCode == http.StatusPaymentRequired:
+		return middleware.Permanent(fmt.Errorf("charge order %s: the bank declines it, or asks for the customer", o.ID))
+	case response.StatusCode >= http.StatusMultipleChoices:
 		return fmt.Errorf("charge order %s: status %d", o.ID, response.StatusCode)
+	case err != nil:
+		return fmt.Errorf("charge order %s: %w", o.ID, err)
+	case intent.Status != "succeeded":
+		return middleware.Permanent(fmt.Errorf("charge order %s: the payment is not through, but %s", o.ID, intent.Status))
 	}
 	slog.InfoContext(ctx, "order charged", "order", o.ID, "amount", o.Amount)
 	return nil

@@ -56,8 +56,11 @@ var recipes = []example{
 		wrong: []delivery{
 			{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil},
 			{"no amount", []string{"4200", "0"}, "BatchError", nil},
+			{"a card that is declined", []string{"pm_17", "pm_declined"}, "BatchError", nil},
+			{"a debit that is not through", []string{"pm_17", "pm_debit"}, "BatchError", nil},
 		},
 		without: []protection{
+			{"confirm", []string{`"confirm": {"true"}, `, ""}, delivered, "0 pieces of work, want 1"},
 			{"the order's id", []string{`idFor("charge", lease.Key)`, "fmt.Sprint(lease.Fence)"}, killedAtWork("stripe/o-17"), "2 pieces of work, want 1"},
 			{"Once", []string{"keyfuncs.Once(keyfuncs.ByField(func(o order) string { return o.ID }))", "keyfuncs.ByField(func(o order) string { return o.ID })"}, sentTwice, "2 pieces of work, want 1"},
 		},

@@ -34,8 +34,7 @@ func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
 }
 
 // serveOthers answers an asynchronous invocation of another function, and is a
-// bank that takes every payment up to 9,999.99, also twice. As Stripe, it
-// recognises a repeated request by its id.
+// bank that takes every payment up to 9,999.99, also twice, and Stripe.
 func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
 	id, asks := strings.CutPrefix(r.URL.Path, "/payments/")
 	var payment struct {
@@ -48,12 +47,7 @@ func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
 			rw.WriteHeader(http.StatusNotFound)
 		}
 	case r.URL.Path == "/v1/payment_intents":
-		_, again := st.charged.LoadOrStore(r.Header.Get("Idempotency-Key"), true)
-		if amount, err := strconv.Atoi(r.FormValue("amount")); err != nil || amount < 1 {
-			rw.WriteHeader(http.StatusBadRequest)
-		} else if !again {
-			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"order":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, r.FormValue("metadata[order]"), amount))
-		}
+		st.serveCharge(rw, r)
 	case r.URL.Path != "/payments":
 		rw.WriteHeader(http.StatusAccepted)
 	case json.NewDecoder(r.Body).Decode(&payment) != nil || payment.Amount >= 1_000_000:
@@ -64,6 +58,30 @@ func (st *stage) serveOthers(rw http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// serveCharge answers as Stripe does. It recognises a repeated request by its
+// id, and charges only a payment intent that is confirmed.
+func (st *stage) serveCharge(rw http.ResponseWriter, r *http.Request) {
+	status, method := "succeeded", r.FormValue("payment_method")
+	amount, err := strconv.Atoi(r.FormValue("amount"))
+	switch {
+	case err != nil || amount < 1:
+		rw.WriteHeader(http.StatusBadRequest)
+		return
+	case r.FormValue("confirm") != "true":
+		status = "requires_confirmation"
+	case method == "pm_declined":
+		rw.WriteHeader(http.StatusPaymentRequired)
+		return
+	case method == "pm_debit":
+		status = "processing" // for days
+	default:
+		if _, again := st.charged.LoadOrStore(r.Header.Get("Idempotency-Key"), true); !again {
+			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"order":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, r.FormValue("metadata[order]"), amount))
+		}
+	}
+	fmt.Fprintf(rw, `{"object": "payment_intent", "status": %q}`, status)
 }
 
 // queues answers the requests of package redelivery, and notes them.
