@@ -122,8 +122,8 @@ def check_mapping(name, mapping, functions, resources):
     source = resources[attribute(mapping["EventSourceArn"])]
     if source["Type"] == "AWS::SQS::Queue":
         queue = source["Properties"]
-        need(queue.get("VisibilityTimeout", 30) >= 6 * function["Timeout"],
-             f"{name}: its visibility timeout is below six times the function's timeout")
+        need(queue.get("VisibilityTimeout", 30) >= 6 * function["Timeout"] + mapping.get("MaximumBatchingWindowInSeconds", 0),
+             f"{name}: its visibility timeout is below six times the function's timeout and the batching window")
         redrive = queue.get("RedrivePolicy", {})
         dead = resources.get(attribute(redrive.get("deadLetterTargetArn")), {})
         need(redrive.get("maxReceiveCount", 0) >= 5 and dead.get("Type") == "AWS::SQS::Queue",

@@ -3,8 +3,8 @@
 //
 // Event source: an SQS standard queue with ReportBatchItemFailures, a BatchSize
 // of 10000 and a MaximumBatchingWindowInSeconds on the event source mapping, a
-// visibility timeout of six times the function's timeout, and a dead-letter
-// queue with a maxReceiveCount of at least 5. The function needs
+// visibility timeout of six times the function's timeout plus that window, and
+// a dead-letter queue with a maxReceiveCount of at least 5. The function needs
 // dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the lock table besides
 // dynamodb:UpdateItem, and 512 MB of memory.
 package main
