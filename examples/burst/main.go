@@ -6,7 +6,8 @@
 // Event source: a Kinesis stream with ReportBatchItemFailures,
 // BisectBatchOnFunctionError, MaximumRetryAttempts, MaximumRecordAgeInSeconds
 // and a failure destination on the event source mapping. With a
-// ParallelizationFactor, or several functions, batches of a customer meet.
+// ParallelizationFactor, or several functions with the same namespace, batches
+// of a customer meet.
 package main
 
 import (

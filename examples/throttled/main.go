@@ -1,14 +1,14 @@
-// throttled calls the API of a partner at most once in ten seconds, whichever
-// function calls and however many messages wait. A message whose turn it is not
-// comes back when its turn has come, instead of after the visibility timeout of
-// the queue. One that the partner can never accept goes to the dead-letter
-// queue at once.
+// throttled calls the API of a partner at most once in ten seconds, however
+// many messages wait. A message whose turn it is not comes back when its turn
+// has come, instead of after the visibility timeout of the queue. One that the
+// partner can never accept goes to the dead-letter queue at once.
 //
 // Event source: an SQS standard queue with ReportBatchItemFailures on the event
 // source mapping, a visibility timeout of six times the function's timeout, and
 // a dead-letter queue with a maxReceiveCount of 20. Besides the permissions for
 // the lock table the function needs sqs:ChangeMessageVisibility on the queue
-// and sqs:SendMessage on DEAD_LETTER_QUEUE_URL.
+// and sqs:SendMessage on DEAD_LETTER_QUEUE_URL. Functions that share the
+// partner need the same namespace.
 package main
 
 import (
