@@ -2,6 +2,7 @@ package otellock_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -21,6 +22,8 @@ func ExampleObserve() {
 
 	handle := func(ctx context.Context, e events.S3Event) error { return nil }
 	flush := func(ctx context.Context, _ middleware.Totals) {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // for a collector that is down
+		defer cancel()
 		if err := meters.ForceFlush(ctx); err != nil {
 			otel.Handle(err)
 		}
