@@ -140,14 +140,15 @@ func (t *Totals) add(o lock.Observation) {
 	if o.Waited > 0 {
 		t.Waits = append(t.Waits, o.Waited)
 	}
+	if o.Completed {
+		t.Completed++
+	}
+	if o.Op == "complete" || o.Op == "release" { // whatever the outcome: those that outlived their lease took longest
+		t.Holds = append(t.Holds, o.HeldFor)
+	}
 	switch o.Outcome {
 	case lock.OutcomeAcquired, lock.OutcomeTakenOver:
 		t.Acquires = append(t.Acquires, o.Duration)
-	case lock.OutcomeReleased, lock.OutcomeCompleteFailed:
-		t.Holds = append(t.Holds, o.HeldFor)
-		if o.Completed {
-			t.Completed++
-		}
 	case lock.OutcomeHeld:
 		t.addHeld(o)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -258,6 +259,41 @@ func TestMetricsAtOnce(t *testing.T) {
 					t.Errorf("told %+v", m.all)
 				}
 				wantTotals(t, f, sum, "")
+			})
+		})
+	}
+}
+
+// TestHoldsOfEveryEnd shows that the time of a lock counts once, however the
+// lock ends.
+func TestHoldsOfEveryEnd(t *testing.T) {
+	t.Parallel()
+	long := func(*testing.T, *fixture) error { time.Sleep(9 * time.Second); return nil }
+	pure := func(string) (lock.Key, error) { return lock.Key{Name: "n"}, nil }
+	for outcome, c := range map[lock.Outcome]callbackCase{
+		lock.OutcomeReleased:       {},
+		lock.OutcomeLost:           callbackCases[lock.OutcomeLost],
+		lock.OutcomeCompleteFailed: callbackCases[lock.OutcomeCompleteFailed],
+		lock.OutcomeStoreFailed:    {key: pure, store: func(f *fixture) { f.faulty.Always(fault.Release, fault.Deny) }},
+		lock.OutcomeRenewed:        {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: long},
+	} {
+		t.Run(string(outcome), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := meter{}
+				f := c.prepare(t, new(atomic.Int32))
+				h := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return c.keyOf(o.ID) }, func(context.Context, order) error {
+					time.Sleep(time.Second)
+					return c.run(t, f)
+				}, f.options(append(c.opts, middleware.Namespace(""), m.option())...)...)
+				_ = h(t.Context(), order{ID: "1"})
+				var holds []time.Duration
+				for _, told := range m.all {
+					holds = append(holds, told.Holds...)
+				}
+				if f.count(outcome) == 0 || len(holds) != 1 || holds[0] < time.Second {
+					t.Errorf("held for %v; observed %v", holds, f.observed)
+				}
 			})
 		})
 	}

@@ -11,12 +11,12 @@
 //
 //	AcquireTime     how long it took to acquire the lock, with its wait
 //	Waited          how long a claim waited that did wait
-//	HoldTime        how long the lock was held
+//	HoldTime        how long the lock was held, however it ended
 //
 // The others count:
 //
-//	Completed       events that were completed
-//	Released        locks that ended without completing an event
+//	Completed       locks that ended and completed an event
+//	Released        locks that were released without completing an event
 //	Duplicates      events that were completed before
 //	InProgress      events that another invocation is handling
 //	Contended       events whose lock is held for another event

@@ -59,8 +59,7 @@ func (m *meters) record(ctx context.Context, o lock.Observation, attributes attr
 	if o.Waited > 0 {
 		m.waits.Record(ctx, o.Waited.Seconds(), with)
 	}
-	switch o.Outcome {
-	case lock.OutcomeReleased, lock.OutcomeCompleteFailed:
+	if o.Op == "complete" || o.Op == "release" { // whatever the outcome: those that outlived their lease took longest
 		m.holds.Record(ctx, o.HeldFor.Seconds(), with)
 	}
 }

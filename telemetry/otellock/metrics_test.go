@@ -53,7 +53,8 @@ func TestMetrics(t *testing.T) {
 }
 
 // TestDurations shows that durations are in seconds, and that the bounds of
-// the histograms tell long ones apart.
+// the histograms tell long ones apart. The first lock is held until its release
+// has failed.
 func TestDurations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
@@ -62,7 +63,7 @@ func TestDurations(t *testing.T) {
 		expect.Must(t, middleware.WithLock(keyfuncs.Static("n"), func(context.Context) error { time.Sleep(2 * time.Second); return nil }, wait...)(t.Context()))
 		var all metricdata.ResourceMetrics
 		expect.Must(t, f.reader.Collect(t.Context(), &all))
-		want := map[string]float64{"lambdalock.acquire.duration": 8, "lambdalock.wait.duration": 8, "lambdalock.hold.duration": 2}
+		want := map[string]float64{"lambdalock.acquire.duration": 8, "lambdalock.wait.duration": 8, "lambdalock.hold.duration": 1.95 + 2}
 		for _, m := range all.ScopeMetrics[0].Metrics {
 			h, ok := m.Data.(metricdata.Histogram[float64])
 			if !ok {
