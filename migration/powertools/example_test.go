@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -12,12 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/migration/powertools"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/dynamostore/dynamotest"
-	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // old is the table of the function that this one replaces.
@@ -38,38 +35,11 @@ func TestOldID(t *testing.T) {
 	}
 }
 
-// TestExampleForgets: an event runs again when Powertools would run it again.
-func TestExampleForgets(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		runs := 0
-		handler := newHandler(dynamotest.New(map[string]string{"idempotency": "id"}), middleware.Store(memstore.New()),
-			middleware.Observe(func(_ context.Context, o lock.Observation) {
-				if o.Outcome == lock.OutcomeAcquired {
-					runs++
-				}
-			}))
-		for _, c := range []struct {
-			wait time.Duration
-			want int
-		}{{0, 1}, {old.Retention - time.Minute, 1}, {2 * time.Minute, 2}} {
-			time.Sleep(c.wait)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			_, err := handler(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m", EventSource: "aws:sqs"}}})
-			cancel()
-			if runs != c.want || err != nil {
-				t.Errorf("after another %v: %d runs, want %d; %v", c.wait, runs, c.want, err)
-			}
-		}
-	})
-}
-
 // newHandler returns what main passes to lambda.Start.
 func newHandler(client *dynamodb.Client, opts ...middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	old := old
 	old.Client = client
-	remember := middleware.Remember(old.Retention) // as long as the old version did
-	return middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle), append(opts, remember)...)
+	return middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle), opts...)
 }
 
 func handle(_ context.Context, m events.SQSMessage) error {

@@ -11,8 +11,7 @@
 //		CutOver:   time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC),
 //		Retention: time.Hour,
 //	}
-//	handler := middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle),
-//		middleware.Remember(old.Retention)) // as long as the old version did
+//	handler := middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, handle))
 //
 // The lock decides first, so the old table is asked only for an event that the
 // lock's row does not know:
@@ -21,6 +20,10 @@
 //     also keep the event from the old version
 //   - then, for Retention, with one read
 //   - after that, not at all
+//
+// A Part that comes again on purpose, as a body may, needs the option
+// middleware.Remember(old.Retention). Otherwise what is sent again after the
+// old expiry is skipped.
 //
 // # Guarantees
 //
