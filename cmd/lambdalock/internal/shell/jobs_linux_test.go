@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,6 +136,23 @@ func TestExecInTerminal(t *testing.T) {
 		t.Errorf("more on the screen: %q", screen.Text())
 	}
 	hold(t, table, lock.Key{Name: "k"})
+}
+
+// TestExecSignalsInTerminal: a signal to lambdalock alone comes once. A second
+// one makes some commands give up what the first one began.
+func TestExecSignalsInTerminal(t *testing.T) {
+	t.Parallel()
+	p := inTerminal(t, prepare(t, newTable(t).Env, "exec", "--key", "k", "--", "sh", "-c",
+		`trap 'echo caught.' TERM; trap 'last=1' USR1; echo "$PPID ready"; until [ "$last" ]; do sleep 0.01; done; echo over`))
+	pid := expect.Value(strconv.Atoi(p.sees(" ready")))(t)
+	for range 10 { // the system makes one of two that are not handled yet
+		kill(t, pid, syscall.SIGTERM)
+		p.sees("caught.")
+	}
+	kill(t, pid, syscall.SIGUSR1) // passed on after all of the others
+	if more := p.sees("over"); strings.Contains(more, "caught") {
+		t.Errorf("the command got SIGTERM more often than lambdalock: %q", more)
+	}
 }
 
 // TestCtrlCEndsALoop: the shell learns that Ctrl-C ended a command, or the wait

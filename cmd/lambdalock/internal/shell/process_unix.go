@@ -82,7 +82,12 @@ func (c *child) signalAll(s os.Signal) bool {
 func (c *child) signalTree(s os.Signal) bool {
 	allowed := c.signalAll(s)
 	for _, p := range c.others() {
-		if !c.ownGroup || p.group != c.cmd.Process.Pid {
+		// What gets a signal twice may give up what the first one began.
+		reached := p.pid == c.cmd.Process.Pid
+		if c.ownGroup {
+			reached = p.group == c.cmd.Process.Pid
+		}
+		if !reached {
 			_ = syscall.Kill(p.pid, s.(syscall.Signal)) // it may have ended
 		}
 	}
