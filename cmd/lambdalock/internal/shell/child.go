@@ -128,6 +128,16 @@ func (w *watch) endedBySignal() bool {
 	return w.ending && status != 0 || status == statusInterrupted && inForeground()
 }
 
+// failure returns an error if a signal ended the command: then it did not say
+// how far it had come. A JVM and docker run, for example, make a status of the
+// signal themselves.
+func (w *watch) failure() error {
+	if w.child.signaled() || w.endedBySignal() && w.child.status() > statusSignal {
+		return lock.ErrUnknown
+	}
+	return nil
+}
+
 // pass passes a signal on to the command.
 func (w *watch) pass(s os.Signal) {
 	send := w.child.signalAll

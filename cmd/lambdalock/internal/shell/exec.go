@@ -108,7 +108,7 @@ The status is that of the command. If a signal ends the command, or the wait, la
   127  there is no such command
 The command did not run if the status is 1, 64, 69, 76, 126 or 127 and a line begins with "lambdalock: ". With --quiet no line says so if it is 1. An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
 
-With --on-interrupted skip or fail, a command runs at most once for an event unless it ends with a status of its own: if lambdalock or the machine dies, the lease is lost, or a signal ends the command, nobody knows whether the work was done. lambdalock complete and forget decide. Give it to every run for the event.
+With --on-interrupted skip or fail, a command runs at most once for an event unless it ends with a status of its own: if lambdalock or the machine dies, the lease is lost, or a signal ends the command, nobody knows whether the work was done. A status above 128 after INT, TERM or another signal that ends counts as that signal. lambdalock complete and forget decide. Give it to every run for the event.
 
 Examples:
   lambdalock exec --key nightly -- ./report.sh                        # one at a time; held: one line, status 1
@@ -291,7 +291,7 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 		return console.ExitStatus(statusLost)
 	}
 	r.signaled = child.signaled()
-	return r.end(lk, console.ExitStatus(child.status()))
+	return r.end(lk, console.ExitStatus(child.status()), w.failure())
 }
 
 // process describes the process of the command.

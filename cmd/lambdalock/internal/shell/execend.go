@@ -11,13 +11,9 @@ import (
 // end releases the lock, or completes the event, and returns the status. The
 // command's stays even if that fails, unless another one is asked for: the work
 // was done, or was not.
-func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitStatus {
+func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus, failure error) console.ExitStatus {
 	if r.Event != nil && status == 0 {
 		return r.complete(lk)
-	}
-	var failure error
-	if r.signaled {
-		failure = lock.ErrUnknown // it did not say how far it had come
 	}
 	switch err := lk.Fail(failure); {
 	case errors.Is(err, lock.ErrLost):

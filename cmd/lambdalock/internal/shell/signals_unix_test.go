@@ -3,6 +3,7 @@
 package shell_test
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -76,6 +77,28 @@ func TestExecSignalsGroup(t *testing.T) {
 	p.WantLine("stopped")
 	p.End(143)
 	hold(t, table, lock.Key{Name: "k"})
+}
+
+// TestExecInterruptedByStatus: a command may make a status of a signal itself.
+// Then nobody knows how far it had come, unlike with another status.
+func TestExecInterruptedByStatus(t *testing.T) { // F19
+	t.Parallel()
+	table := newTable(t)
+	for name, c := range map[string]struct{ own, next int }{
+		"that of the signal":  {143, 76},
+		"that of another one": {137, 76}, // docker run, of what ends too late
+		"of its own":          {5, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"exec", "--key", name, "--event", "e", "--on-interrupted", "fail", "--", "sh", "-c"}
+			p := begin(t, prepare(t, table.Env, append(args, fmt.Sprintf("trap 'exit %d' TERM; echo ready; while :; do sleep 0.01; done", c.own))...))
+			p.WantLine("ready")
+			p.Signal(syscall.SIGTERM)
+			p.End(c.own)
+			command(t, table.Env, append(args, "echo ran")...).Expect(t, c.next)
+		})
+	}
 }
 
 // TestExecWaitInterrupted: a signal ends the wait, and the command does not
