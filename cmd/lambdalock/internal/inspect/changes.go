@@ -34,6 +34,7 @@ const (
 	interrupted = "interrupted" // an event: nothing is known of the end of a run of it
 	renewed     = "renewed"     // after it had expired
 	deleted     = "deleted"     // the row
+	newer       = "newer"       // the row has a newer format now, which this version cannot read
 )
 
 // Text returns the change as one line.
@@ -55,10 +56,18 @@ func (c *Change) Text() string {
 }
 
 // Changes compares looks at a store. Its zero value has not looked yet.
-type Changes struct{ rows map[string]look }
+type Changes struct {
+	// Skipped is called for a row that cannot be read, once until it can be again.
+	// Nil: nobody wants to know.
+	Skipped func(name string, err error)
+
+	rows       map[string]look
+	unreadable map[string]error
+}
 
 // look is what is kept of a row.
 type look struct {
+	newer                bool // nothing else is known then
 	token, holder, event string
 	began, until         time.Time
 	fence                int64
@@ -69,19 +78,27 @@ type look struct {
 
 // Next compares the rows with those of the look before, and keeps them. It
 // returns the changes in the order of the names. After an error it keeps what
-// it had.
+// it had, of one row if the error concerns that alone.
 func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([]Change, error) {
-	next := make(map[string]look, len(c.rows))
+	next, unreadable := make(map[string]look, len(c.rows)), map[string]error{}
 	for row, err := range rows {
-		if err != nil {
+		switch {
+		case err == nil:
+			next[row.Name] = lookAt(&row.Row, now)
+		case row.Name == "":
 			return nil, err
+		default:
+			unreadable[row.Name] = err
+			if before, known := c.rows[row.Name]; known {
+				next[row.Name] = before
+			}
 		}
-		next[row.Name] = lookAt(&row.Row, now)
 	}
-	first := c.rows == nil
 	var all []Change
 	for name, l := range next {
-		for _, change := range l.since(c.rows[name], first) {
+		before, known := c.rows[name]
+		first := c.rows == nil || !known && c.unreadable[name] != nil
+		for _, change := range l.since(before, first) {
 			change.Time, change.Name, change.Digest = now, name, split(name).digest()
 			all = append(all, change)
 		}
@@ -92,13 +109,21 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
-	c.rows = next
+	for name, err := range unreadable {
+		if c.Skipped != nil && c.unreadable[name] == nil {
+			c.Skipped(name, err)
+		}
+	}
+	c.rows, c.unreadable = next, unreadable
 	return all, nil
 }
 
 // lookAt returns what a look at a row shows. A cooldown has no holder. The
 // stamp is later than the look if the clock of an earlier claim was ahead.
 func lookAt(row *driver.Row, now time.Time) look {
+	if row.Newer {
+		return look{newer: true}
+	}
 	memory := MemoryAt(row, now)
 	began := row.Stamp
 	if now.Before(began) {
@@ -116,7 +141,12 @@ func lookAt(row *driver.Row, now time.Time) look {
 // since returns what happened since the look before.
 func (l *look) since(before look, first bool) []Change {
 	var all []Change
+	first = first || before.newer
 	switch {
+	case l.newer && before.newer:
+		return nil
+	case l.newer:
+		return []Change{{Change: newer}}
 	case first && l.token != "" && !l.expired:
 		all = append(all, l.change(present))
 	case first || l.token == before.token && l.fence == before.fence:

@@ -75,11 +75,9 @@ func Other(ctx context.Context, store driver.Inspector, key, found string) (stri
 			slots, err = Slots(ctx, store, name)
 			exists = len(slots) > 0
 		}
-		var e *driver.Error
-		lasting := errors.As(err, &e) && e.Lasting // and the store has answered for found
 		switch {
 		case Denied(err):
-		case lasting, err == nil && exists:
+		case lasting(err), err == nil && exists: // the store has answered for found
 			return name, nil
 		case err != nil:
 			return "", err
@@ -175,9 +173,11 @@ func Inspector(store driver.Store) (driver.Inspector, error) {
 }
 
 // ReadAll yields the rows that people mean by the keys, as Find has it. It
-// leaves out what may not be read if a key has another row.
+// leaves out what may not be read if a key has another row. Its errors are as
+// those of [driver.Inspector.Rows].
 func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys []string) iter.Seq2[driver.NamedRow, error] {
 	return func(yield func(driver.NamedRow, error) bool) {
+		answered, unreadable := false, map[string]error{}
 		for _, key := range keys {
 			found, refusal := false, error(nil)
 			for _, name := range candidates(namespace, key) {
@@ -185,17 +185,41 @@ func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys
 				switch {
 				case Denied(err):
 					refusal = cmp.Or(refusal, err)
-				case err == nil && row.Unknown():
-				case !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil:
+					continue
+				case lasting(err):
+					found, unreadable[name] = true, err
+					continue
+				case err != nil:
+					yield(driver.NamedRow{}, err)
 					return
-				default:
-					found = true
 				}
+				answered = true
+				if row.Unknown() {
+					continue
+				}
+				if !yield(driver.NamedRow{Name: name, Row: row}, nil) {
+					return
+				}
+				found = true
 			}
 			if refusal != nil && !found {
 				yield(driver.NamedRow{}, refusal)
 				return
 			}
 		}
+		for name, err := range unreadable {
+			if !answered {
+				name = "" // the store answers for no name, so it is not because of a row
+			}
+			if !yield(driver.NamedRow{Name: name}, err) || !answered {
+				return
+			}
+		}
 	}
+}
+
+// lasting reports whether the store would refuse a later try, too.
+func lasting(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Lasting
 }

@@ -286,12 +286,49 @@ func TestOnlyTheRowMayBeRead(t *testing.T) {
 			t.Errorf("%s is %q, error %v", key, row.Name, err)
 		}
 	}
-	if _, err := inspect.Slots(t.Context(), without{hiding{all}, "orders/slot:2:a"}, "orders/a"); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := inspect.Slots(t.Context(), without{hiding{all}, of("orders/slot:2:a", io.ErrUnexpectedEOF)}, "orders/a"); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v, want that of the slot", err)
 	}
 	others := only{all, func(n string) bool { return n != "orders/a" }}
 	if _, err := inspect.Slots(t.Context(), hiding{others}, "orders/a"); !inspect.Denied(err) {
 		t.Errorf("%v, want the denial", err)
+	}
+}
+
+// TestUnreadableByKey: a damaged row hides no other one, as in Rows, and a
+// store that answers about no name at all does not do so because of the rows.
+func TestUnreadableByKey(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	acquire(t, locker(t, store, lock.Options{Namespace: "orders"}), lock.Key{Name: "a"})
+	gone, silent := &driver.Error{Lasting: true, Store: "gone"}, &driver.Error{Store: "silent"}
+	for name, c := range map[string]struct {
+		failing func(name string) error
+		keys    []string
+		want    string
+	}{
+		"damaged":                {of("orders/b", gone), []string{"b", "a"}, "orders/a <nil>, orders/b lambdalock: gone"},
+		"alone":                  {of("orders/b", gone), []string{"b"}, "orders/b lambdalock: gone"},
+		"without table":          {of("", gone), []string{"b", "a"}, " lambdalock: gone"},
+		"does not answer for it": {of("orders/b", silent), []string{"b", "a"}, " lambdalock: silent"},
+	} {
+		var got []string
+		for row, err := range inspect.ReadAll(t.Context(), without{store, c.failing}, "orders", c.keys) {
+			got = append(got, fmt.Sprint(row.Name, " ", err))
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// of returns err for a name, or for every one if that is empty.
+func of(failing string, err error) func(name string) error {
+	return func(name string) error {
+		if failing == "" || failing == name {
+			return err
+		}
+		return nil
 	}
 }
 
@@ -306,15 +343,15 @@ func (h hiding) Read(ctx context.Context, name string) (driver.Row, error) {
 	return row, err
 }
 
-// without is a store that does not answer about one row.
+// without is a store with an error for some rows.
 type without struct {
 	driver.Inspector
-	name string
+	failing func(name string) error
 }
 
 func (w without) Read(ctx context.Context, name string) (driver.Row, error) {
-	if name == w.name {
-		return driver.Row{}, io.ErrUnexpectedEOF
+	if err := w.failing(name); err != nil {
+		return driver.Row{}, err
 	}
 	return w.Inspector.Read(ctx, name)
 }
@@ -474,7 +511,7 @@ func TestChanges(t *testing.T) {
 	free := func(fence int64, memory ...driver.CompletedEvent) driver.Row {
 		return driver.Row{Fence: fence, Stamp: noon, Memory: driver.Memory{Completed: memory}}
 	}
-	none := driver.Row{}
+	none, newer := driver.Row{}, driver.Row{Newer: true}
 	cooling := hold("cools", "", "", 5, -5*time.Second, time.Minute)
 	cooling.Cooldown = "A"
 	e1 := driver.CompletedEvent{Event: "e1", Until: noon.Add(time.Hour)}
@@ -528,7 +565,10 @@ func TestChanges(t *testing.T) {
 		"another one completed":       {a, free(6, e2), []string{"completed  e2"}},
 		"decided":                     {open, hold("B", "fb", "e2", 6, 0, time.Minute), nil},
 		"deleted":                     {free(5), none, []string{"deleted  "}},
-		"row of a newer format":       {free(5), driver.Row{Newer: true}, []string{"released  "}},
+		"row of a newer format":       {a, newer, []string{"newer  "}},
+		"new row of a newer format":   {none, newer, []string{"newer  "}},
+		"still of a newer format":     {newer, newer, nil},
+		"of a known format again":     {newer, a, []string{"held fa e1"}},
 		"claim given up, nobody held": {none, driver.Row{Stamp: noon}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -571,7 +611,7 @@ func TestChanges(t *testing.T) {
 // who completed an event, or was interrupted, between two looks.
 func fenceOf(before, after driver.Row, c *inspect.Change) int64 {
 	switch {
-	case c.Change == "deleted", c.Change == "interrupted", c.Change == "completed" && c.Holder == "":
+	case c.Change == "deleted", c.Change == "newer", c.Change == "interrupted", c.Change == "completed" && c.Holder == "":
 		return 0
 	case (c.Change == "released" || c.Change == "completed") && c.Holder != "":
 		return before.Fence
@@ -598,6 +638,7 @@ func TestFirstLook(t *testing.T) {
 		"interrupted": {asks, "expired fa 5, interrupted fa 0"},
 		"cooling":     {cooling, ""},
 		"free":        {free, ""},
+		"newer":       {driver.Row{Newer: true}, "newer  0"},
 	} {
 		var got []string
 		for _, ch := range expect.Value(new(inspect.Changes).Next(func(yield func(driver.NamedRow, error) bool) {
@@ -608,6 +649,48 @@ func TestFirstLook(t *testing.T) {
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestChangesOfAnUnreadableRow: nothing is known of a row that cannot be read,
+// so nothing has happened to it, and what it was before is not forgotten.
+func TestChangesOfAnUnreadableRow(t *testing.T) {
+	t.Parallel()
+	held := driver.Row{Token: "A", Holder: "fa", Event: "e1", Fence: 5, Stamp: noon, Until: noon.Add(time.Minute)}
+	free := driver.Row{Fence: 5, Stamp: noon}
+	for name, c := range map[string]struct {
+		looks []driver.NamedRow // without a name: unreadable
+		want  []string
+	}{
+		"as before":      {[]driver.NamedRow{{Name: "a", Row: held}, {}, {}, {Name: "a", Row: held}}, []string{"held", "skipped", "", "", ""}},
+		"released":       {[]driver.NamedRow{{Name: "a", Row: held}, {}, {Name: "a", Row: free}}, []string{"held", "skipped", "", "released"}},
+		"never read":     {[]driver.NamedRow{{}, {Name: "a", Row: held}, {}}, []string{"skipped", "", "held", "skipped", ""}},
+		"never, removed": {[]driver.NamedRow{{}, {Name: "b"}}, []string{"skipped", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			changes := inspect.Changes{Skipped: func(name string, err error) {
+				if name != "a" || !errors.Is(err, errDenied) {
+					t.Errorf("skipped %q: %v", name, err)
+				}
+				got = append(got, "skipped")
+			}}
+			for _, row := range c.looks {
+				err := error(nil)
+				if row.Name == "" {
+					row.Name, err = "a", errDenied
+				}
+				all := expect.Value(changes.Next(func(yield func(driver.NamedRow, error) bool) { yield(row, err) }, noon))(t)
+				words := make([]string, 0, len(all))
+				for _, ch := range all {
+					words = append(words, ch.Change)
+				}
+				got = append(got, strings.Join(words, " "))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -359,7 +359,11 @@ func TestWatch(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				store.fails.Store(false)
 				rowtest.Acquire(t, store, "f request 2", time.Minute, lock.Key{Name: "a", Event: "e2"})
-				time.Sleep(80 * time.Second)
+				time.Sleep(10 * time.Second)
+				store.damaged.Store(true)
+				time.Sleep(10 * time.Second)
+				store.damaged.Store(false)
+				time.Sleep(60 * time.Second)
 				rowtest.Acquire(t, store, "f request 3", time.Minute, lock.Key{Name: "a", Event: "e2"})
 				time.Sleep(10 * time.Second)
 				cancel()
@@ -388,24 +392,34 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// flaky is a store that does not answer for a while.
+// flaky is a store that fails for a while, or has a damaged row.
 type flaky struct {
 	*memstore.Store
-	fails atomic.Bool
+	fails   atomic.Bool
+	damaged atomic.Bool // its row orders/a
 }
 
 func (f *flaky) Read(ctx context.Context, name string) (driver.Row, error) {
 	if f.fails.Load() {
 		return driver.Row{}, &driver.Error{Store: "flaky"}
 	}
+	if f.damaged.Load() && name == "orders/a" {
+		return driver.Row{}, errDamaged
+	}
 	return f.Store.Read(ctx, name)
 }
 
 func (f *flaky) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
-	if f.fails.Load() {
-		return func(yield func(driver.NamedRow, error) bool) {
+	return func(yield func(driver.NamedRow, error) bool) {
+		switch {
+		case f.fails.Load():
 			yield(driver.NamedRow{}, &driver.Error{Store: "flaky"})
+		case f.damaged.Load():
+			yield(driver.NamedRow{Name: "orders/a"}, errDamaged)
+		default:
+			f.Store.Rows(ctx, prefix)(yield)
 		}
 	}
-	return f.Store.Rows(ctx, prefix)
 }
+
+var errDamaged = &driver.Error{Store: "flaky", Lasting: true}

@@ -49,17 +49,24 @@ func trouble(err error) error {
 	return &statusError{status, err}
 }
 
-// inspector opens the store for a command that looks at its rows.
+// inspector opens the store for a command that looks at its rows, and leaves
+// out those that cannot be read.
 func inspector(ctx context.Context, f *console.StoreFlags) (driver.Inspector, error) {
+	store, err := openInspector(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return inspect.Readable(store, sayUnreadable), nil
+}
+
+func openInspector(ctx context.Context, f *console.StoreFlags) (driver.Inspector, error) {
 	store, err := f.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i, err := inspect.Inspector(store)
-	if err != nil {
-		return nil, err
-	}
-	return inspect.Readable(i, func(name string, err error) {
-		console.Say("skipped %s, which cannot be read: %s", inspect.Safe(name), console.Plain(err))
-	}), nil
+	return inspect.Inspector(store)
+}
+
+func sayUnreadable(name string, err error) {
+	console.Say("skipped %s, which cannot be read: %s", inspect.Safe(name), console.Plain(err))
 }

@@ -24,7 +24,7 @@ type Watch struct {
 
 // Help returns what --help adds.
 func (c *Watch) Help() string {
-	return `Prints who holds a lock or died with it and which events are interrupted, and then a line for each change: acquired; released; completed (an event, and released); expired (the lease has ended and the holder did not release it: it died, or lost its lease); taken_over (by the next one, from a holder whose lease had ended); interrupted (an event: a run of it began, and nothing is known of its end); renewed (after it had expired); deleted (the row). What happens between two looks is seen only by what it leaves behind, and renewals are not printed.
+	return `Prints who holds a lock or died with it and which events are interrupted, and then a line for each change: acquired; released; completed (an event, and released); expired (the lease has ended and the holder did not release it: it died, or lost its lease); taken_over (by the next one, from a holder whose lease had ended); interrupted (an event: a run of it began, and nothing is known of its end); renewed (after it had expired); deleted (the row); newer (a newer version of lambdalock writes the row now, which this one cannot read). What happens between two looks is seen only by what it leaves behind, and renewals are not printed.
 
 Without keys, each look reads the whole store: on DynamoDB one read unit for each 4 KB of the table, on S3 and Azure a request for each row. With keys it reads their rows only.
 
@@ -45,7 +45,7 @@ func (c *Watch) Run(ctx context.Context) error {
 	if c.Interval < shortestInterval {
 		return wrongUse("--interval %v: the shortest is %v", c.Interval, shortestInterval)
 	}
-	store, err := inspector(ctx, &c.StoreFlags)
+	store, err := openInspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return trouble(err)
 	}
@@ -65,7 +65,7 @@ func (c *Watch) watch(ctx context.Context, store driver.Inspector, out, notes io
 	_, _ = fmt.Fprintf(notes, "Reads %s every %v, until Ctrl-C%s.\n", cost, c.Interval, shown)
 	ticker := time.NewTicker(c.Interval)
 	defer ticker.Stop()
-	var changes inspect.Changes
+	changes := inspect.Changes{Skipped: sayUnreadable}
 	for {
 		all, err := changes.Next(rows(), time.Now())
 		failed := (*driver.Error)(nil)
