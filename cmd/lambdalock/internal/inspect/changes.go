@@ -72,6 +72,7 @@ type look struct {
 	began, until         time.Time
 	fence                int64
 	expired              bool
+	left, longest        time.Duration // of the lease, at this look and at any of this owner
 	remembered           []driver.CompletedEvent
 	interrupted          []driver.InterruptedEvent
 }
@@ -97,6 +98,10 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 	var all []Change
 	for name, l := range next {
 		before, known := c.rows[name]
+		if l.token == before.token && l.longest < before.longest {
+			l.longest = before.longest
+			next[name] = l
+		}
 		first := c.rows == nil || !known && c.unreadable[name] != nil
 		for _, change := range l.since(before, first) {
 			change.Time, change.Name, change.Digest = now, name, split(name).digest()
@@ -132,9 +137,10 @@ func lookAt(row *driver.Row, now time.Time) look {
 	if row.Cooling() {
 		return look{began: began, fence: row.Fence, remembered: memory.Completed, interrupted: memory.Interrupted}
 	}
+	left := row.Until.Sub(now)
 	return look{
 		token: row.Token, holder: row.Holder, event: row.Event, began: began, until: row.Until, fence: row.Fence,
-		expired: StateOf(row, now) == Expired, remembered: memory.Completed, interrupted: memory.Interrupted,
+		expired: StateOf(row, now) == Expired, left: left, longest: left, remembered: memory.Completed, interrupted: memory.Interrupted,
 	}
 }
 
@@ -173,17 +179,25 @@ func (l *look) change(name string) Change {
 	return Change{Change: name, Holder: l.holder, Until: inYears(l.until), Fence: l.fence, Event: l.event}
 }
 
+// missed reports whether an owner that renews its lease would have done so
+// before this look: it does once a third has passed.
+func (l *look) missed() bool { return l.expired || l.left < l.longest/3*2 }
+
 // handover returns what happened if others have acquired the lock, or its owner
-// released it.
+// released it. Nobody knows of an owner whose lease ended before the next one
+// began whether it died, or renewed the lease after the look before and
+// released it. If it had missed a renewal by that look, it counts as dead.
+// Otherwise the look is too long ago, and nothing is said of its end.
 func (l *look) handover(before look) []Change {
 	all := l.completions(before)
-	tookOver := len(all) == 0 && before.token != "" && l.token != "" && before.until.Before(l.began)
+	ended := before.token != "" && l.token != "" && before.until.Before(l.began)
 	switch {
-	case tookOver:
+	case len(all) > 0:
+	case ended && before.missed():
 		c := l.change(takenOver)
 		c.Previous = before.holder
 		return append(all, c)
-	case len(all) == 0 && (before.token != "" || l.token == ""):
+	case !ended && (before.token != "" || l.token == ""):
 		c := Change{Change: released, Holder: before.holder, Fence: before.fence, Event: before.event}
 		if before.token == "" { // acquired and released since
 			c.Fence = l.fence

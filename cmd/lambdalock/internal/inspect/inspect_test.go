@@ -581,6 +581,7 @@ func TestChanges(t *testing.T) {
 				}, at))(t)
 				return all
 			}
+			look(c.before, noon.Add(-time.Minute)) // so a holder has not renewed by noon
 			look(c.before, noon)
 			var got []string
 			second := noon.Add(2 * time.Second)
@@ -602,6 +603,47 @@ func TestChanges(t *testing.T) {
 			}
 			if again := look(c.after, second); len(again) != 0 {
 				t.Errorf("reported again: %+v", again)
+			}
+		})
+	}
+}
+
+// TestTakenOverBetweenLooks: a holder whose lease has ended between two looks
+// may have renewed it since the first of them, and released it.
+func TestTakenOverBetweenLooks(t *testing.T) {
+	t.Parallel()
+	row := func(token string, fence int64, began, until int) driver.Row {
+		return driver.Row{Token: token, Holder: "f" + token, Fence: fence, Stamp: noon.Add(time.Duration(began) * time.Second), Until: noon.Add(time.Duration(until) * time.Second)}
+	}
+	for name, c := range map[string]struct {
+		interval int
+		until    []int // of the holder's lease of 30 s, at each look but the last
+		next     int   // when the next one began
+		want     string
+	}{
+		"seldom":               {60, []int{0 + 25, 60 + 25}, 100, "acquired"},
+		"seldom, at first":     {60, []int{25}, 40, "acquired"},
+		"seldom, and in time":  {60, []int{25}, 20, "released acquired"},
+		"a renewal was missed": {10, []int{28, 28, 28}, 29, "taken_over"},
+		"renewed, then missed": {10, []int{28, 38, 38, 38}, 39, "taken_over"},
+		"it had ended":         {10, []int{28, 28, 28, 28}, 39, "taken_over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var changes inspect.Changes
+			look := func(n int, row driver.Row) (words []string) {
+				at := noon.Add(time.Duration(n*c.interval) * time.Second)
+				for _, ch := range expect.Value(changes.Next(func(yield func(driver.NamedRow, error) bool) {
+					yield(driver.NamedRow{Name: "a", Row: row}, nil)
+				}, at))(t) {
+					words = append(words, ch.Change)
+				}
+				return words
+			}
+			for n, until := range c.until {
+				look(n, row("A", 5, -1, until))
+			}
+			if got := strings.Join(look(len(c.until), row("B", 6, c.next, 1000)), " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ type Watch struct {
 
 // Help returns what --help adds.
 func (c *Watch) Help() string {
-	return `Prints who holds a lock or died with it and which events are interrupted, and then a line for each change: acquired; released; completed (an event, and released); expired (the lease has ended and the holder did not release it: it died, or lost its lease); taken_over (by the next one, from a holder whose lease had ended); interrupted (an event: a run of it began, and nothing is known of its end); renewed (after it had expired); deleted (the row); newer (a newer version of lambdalock writes the row now, which this one cannot read). What happens between two looks is seen only by what it leaves behind, and renewals are not printed.
+	return `Prints who holds a lock or died with it and which events are interrupted, and then a line for each change: acquired; released; completed (an event, and released); expired (the lease has ended and the holder did not release it: it died, or lost its lease); taken_over (by the next one, from a holder whose lease had ended); interrupted (an event: a run of it began, and nothing is known of its end); renewed (after it had expired); deleted (the row); newer (a newer version of lambdalock writes the row now, which this one cannot read). What happens between two looks is seen only by what it leaves behind, and renewals are not printed. With an interval of more than half a lease, a lock that was taken over or released may show only as acquired by the next one.
 
 Without keys, each look reads the whole store: on DynamoDB one read unit for each 4 KB of the table, on S3 and Azure a request for each row. With keys it reads their rows only.
 
