@@ -114,6 +114,9 @@ func (p azurePlace) client(ctx context.Context) (*container.Client, error) {
 		return made(container.NewClientWithSharedKeyCredential(p.url(), shared, nil))
 	}
 	credential, err := tokenCredential(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		// The error has a paragraph for each of the places.
 		return nil, wrong("no Azure credentials: set %s or %s, or log in with az login; AZURE_SDK_GO_LOGGING=all shows what was tried", connectionVariable, keyVariable)

@@ -1,6 +1,8 @@
 package storeurl_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -92,6 +94,18 @@ func TestAzureCredentials(t *testing.T) {
 				t.Errorf("a secret, or more than one line: %v", err)
 			}
 		})
+	}
+}
+
+// TestAzureCredentialsInterrupted: Ctrl-C ends a search, and its error does not
+// blame the configuration.
+func TestAzureCredentialsInterrupted(t *testing.T) {
+	setAzure(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	cancel(interrupted)
+	if _, err := storeurl.Open(ctx, "azblob://account/locks"); err != interrupted {
+		t.Errorf("got %v, want the cause of its end", err)
 	}
 }
 
