@@ -109,8 +109,7 @@ The status is that of the command. If a signal ends the command, or the wait, la
   126  the command cannot be executed
   127  there is no such command
 Credentials are searched for once, whatever --wait is. If there are none yet, as on a machine that is starting, or STS throttles, the status is 64, too.
-
-The command did not run if the status is 1, 64, 69, 76, 126 or 127 and a line begins with "lambdalock: ". With --quiet no line says so if it is 1. An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+The command may end with any of these itself: let --conflict-exit-code be a status that it does not use. With 64, 69, 76, 126 or 127 a line says why the command did not run, but other lines begin with "lambdalock: ", too. With --quiet no line says that the name is held. An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
 
 With --on-interrupted skip or fail, a command runs at most once for an event unless it ends with a status of its own: if lambdalock or the machine dies, the lease is lost, or a signal ends the command, nobody knows whether the work was done. A status above 128 after INT, TERM or another signal that ends counts as that signal. lambdalock complete and forget decide. Give it to every run for the event.
 
