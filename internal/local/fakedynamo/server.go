@@ -19,6 +19,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,16 +31,28 @@ const targetPrefix = "DynamoDB_20120810."
 // maxRequestBytes is the service's limit on the size of a request.
 const maxRequestBytes = 16 << 20
 
-// Update is what the OnUpdate hook is told about an UpdateItem request.
+// Update is what the OnUpdate hook is told about an UpdateItem request, or a
+// statement of BatchExecuteStatement.
 type Update struct {
 	Key     string // the value of the partition key
 	Applied bool   // false: it was refused
-	values  item
+	in      *input
 	refuser item
 }
 
-// Value returns an expression attribute value, or "" if it is not a string.
-func (u Update) Value(placeholder string) string { return u.values.text(placeholder) }
+// assignment is one of an update expression, of a value that the request has.
+var assignment = regexp.MustCompile(`(\w+) = (:\w+)`)
+
+// Value returns what the request sets an attribute to, or "" if that is not a
+// string of its own.
+func (u Update) Value(attribute string) string {
+	for _, set := range assignment.FindAllStringSubmatch(u.in.UpdateExpression, -1) {
+		if set[1] == attribute {
+			return u.in.ExpressionAttributeValues.text(set[2])
+		}
+	}
+	return u.in.Item.text(attribute)
+}
 
 // Refuser returns an attribute of the item that refused the request, or "" if
 // it is not a string, or the request did not ask for the item.
@@ -54,8 +67,9 @@ func (it item) text(attribute string) string {
 
 // Server is a DynamoDB endpoint in memory. It is safe for concurrent use.
 type Server struct {
-	// OnUpdate is called for every UpdateItem request before it is answered, by
-	// several goroutines at the same time. It must be set before the first request.
+	// OnUpdate is called for every UpdateItem request and for every statement of a
+	// batch that was carried out, before the answer, by several goroutines at the
+	// same time. It must be set before the first request.
 	OnUpdate func(Update)
 
 	requests  atomic.Int64
@@ -87,14 +101,36 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.operation = operation
 	}
 	res, err := s.fault(in).apply(r.Context(), s, in)
-	if s.OnUpdate != nil && in.operation == "UpdateItem" {
-		u := Update{Key: in.partitionKey(), Applied: err == nil, values: in.ExpressionAttributeValues}
+	if s.OnUpdate != nil {
+		for _, u := range s.updates(in, res, err) {
+			s.OnUpdate(u)
+		}
+	}
+	answer(w, res, err)
+}
+
+// updates returns what the hook OnUpdate is told about a request.
+func (s *Server) updates(in *input, res any, err error) []Update {
+	switch {
+	case in.operation == "UpdateItem":
+		u := Update{Key: in.partitionKey(), Applied: err == nil, in: in}
 		if e := (*apiError)(nil); errors.As(err, &e) {
 			u.refuser = e.Item
 		}
-		s.OnUpdate(u)
+		return []Update{u}
+	case in.operation == "BatchExecuteStatement" && err == nil:
+		var all []Update
+		for i, answer := range res.(map[string]any)["Responses"].([]statementAnswer) {
+			one := in.Statements[i].action
+			u := Update{Key: s.keyOf(one), Applied: answer.Error == nil, in: one}
+			if answer.Error != nil {
+				u.refuser = answer.Error.Item
+			}
+			all = append(all, u)
+		}
+		return all
 	}
-	answer(w, res, err)
+	return nil
 }
 
 // operations holds the operations by their names. They run under the lock.

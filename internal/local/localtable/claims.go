@@ -28,7 +28,7 @@ var holder = regexp.MustCompile(` request (\S+) log (\S+)`)
 // note keeps a request, if it claims a lock for an invocation: no others say
 // who the holder is.
 func (c *claims) note(u fakedynamo.Update) {
-	m := holder.FindStringSubmatch(u.Value(":holder"))
+	m := holder.FindStringSubmatch(u.Value("holder"))
 	if m == nil {
 		return
 	}
@@ -59,13 +59,13 @@ func (t *Table) Claims(requestID, logStream string) Claims {
 	acquired, met := map[lock]bool{}, map[claim]bool{}
 	var sum Claims
 	for _, u := range append(t.claims.take(requestID), t.claims.take(logStream)...) {
-		l := lock{u.Key, u.Value(":event")}
+		l := lock{u.Key, u.Value("event")}
 		acquired[l] = acquired[l] || u.Applied
 		// Another record of the event makes a claim of its own, and a claim whose clock
-		// is behind asks again at once.
-		c := claim{u.Key, u.Value(":token")}
+		// is behind asks again at once. Its stamp is the time of the claim, or later.
+		c := claim{u.Key, u.Value("ownerToken")}
 		sum.Waited = sum.Waited || met[c]
-		met[c] = met[c] || !u.Applied && u.Refuser("heldUntil") >= u.Value(":now")
+		met[c] = met[c] || !u.Applied && u.Refuser("heldUntil") >= u.Value("stamp")
 	}
 	for _, got := range acquired {
 		if got {

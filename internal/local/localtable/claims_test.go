@@ -1,14 +1,18 @@
 package localtable
 
 import (
+	"context"
 	"crypto/rand"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/dynamostore/batching"
 )
 
 // TestClaims: what an invocation got is known from its requests.
@@ -69,5 +73,38 @@ func TestClaims(t *testing.T) {
 	}
 	if left := len(table.claims.of); left != 0 {
 		t.Errorf("%d invocations are kept", left)
+	}
+}
+
+// TestClaimsOfABatch: what a batch has claimed is known although package
+// batching sends its claims together.
+func TestClaimsOfABatch(t *testing.T) {
+	t.Parallel()
+	table := expect.Value(Start(t.Context(), "locks"))(t)
+	t.Cleanup(table.Close)
+	now := time.Now()
+	claim := func(ctx context.Context, store *dynamostore.Store, name, holder string) {
+		c := &driver.Claim{Name: name, Event: name, Token: rand.Text(), Holder: holder, Stamp: now, Now: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour)}
+		if _, _, err := store.Acquire(ctx, c); err != nil {
+			t.Error(err)
+		}
+	}
+	claim(t.Context(), dynamostore.New(table.Client, "locks"), "held", "f request 1 log s1")
+	ctx := invocation.WithBatch(t.Context(), &invocation.Batch{Claims: 3})
+	store := dynamostore.New(batching.Client(table.Client), "locks")
+	var all sync.WaitGroup
+	for _, name := range []string{"held", "a", "b"} {
+		all.Go(func() { claim(ctx, store, name, "f request 2 log s2") })
+	}
+	all.Wait()
+	if got, want := table.Claims("2", "s2"), (Claims{Acquired: 2, Refused: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	all.Go(func() { claim(ctx, store, "a", "f request 3 log s3") }) // with a row that is known
+	all.Go(func() { claim(ctx, store, "b", "f request 3 log s3") })
+	all.Go(func() { claim(ctx, store, "c", "f request 3 log s3") })
+	all.Wait()
+	if got, want := table.Claims("3", "s3"), (Claims{Acquired: 1, Refused: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
