@@ -45,10 +45,11 @@ func (c *ServeTable) Run(ctx context.Context) error {
 	}
 	defer table.Close()
 	fmt.Fprintf(os.Stderr, "Serves the empty table %s on %s, until Ctrl-C. For functions and commands in other shells:\n", name, listener.Addr())
-	fmt.Println("export LAMBDALOCK_STORE=") // it would take precedence over LOCK_TABLE_NAME
+	exports := "export LAMBDALOCK_STORE=\n" // it would take precedence over LOCK_TABLE_NAME
 	for _, variable := range table.Env {
-		fmt.Println("export " + variable) // neither an address nor the name of a table needs quotes
+		exports += "export " + variable + "\n" // neither an address nor the name of a table needs quotes
 	}
+	fmt.Print(exports) // at once, for who waits for the file
 	<-ctx.Done()
 	return nil
 }
