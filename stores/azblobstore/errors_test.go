@@ -169,20 +169,45 @@ func TestNoAnswerInTime(t *testing.T) {
 	})
 }
 
-type noToken struct{}
+type noToken struct{ err error }
 
-func (noToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	return azcore.AccessToken{}, errors.New("no managed identity found")
+func (n noToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	return azcore.AccessToken{}, n.err
 }
 
-// TestNoToken: nothing was sent, so a handler must not run without a lock
-// because of it.
+// refusedToken is an error of azidentity: it keeps the answer, if there was
+// one, but not the error that it was made from.
+type refusedToken struct{ RawResponse *http.Response }
+
+func (*refusedToken) Error() string { return "authentication failed" }
+func (*refusedToken) NonRetriable() {}
+
+// TestNoToken: nothing was sent. If the identity is wrong, a handler must not
+// run without a lock because of it. If the token service is out of reach, the
+// request is repeated.
 func TestNoToken(t *testing.T) {
 	t.Parallel()
-	_, err := objectsOver(t, failing(errors.New("sent")), noToken{}).Put(t.Context(), "k", nil, "")
-	var e *driver.Error
-	if !errors.As(err, &e) || !e.Lasting || e.Answered || !e.Unapplied || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
-		t.Errorf("got %v", err)
+	answer := func(status int) error { return &refusedToken{&http.Response{StatusCode: status}} }
+	for name, c := range map[string]struct {
+		err   error
+		lasts bool
+	}{
+		"no identity":       {errors.New("no managed identity found"), true},
+		"wrong request":     {answer(400), true},
+		"wrong secret":      {answer(401), true},
+		"forbidden":         {fmt.Errorf("in a chain: %w", answer(403)), true},
+		"overloaded":        {answer(429), false},
+		"too late":          {answer(408), false},
+		"broken":            {fmt.Errorf("in a chain: %w", answer(503)), false},
+		"no answer":         {&refusedToken{}, false},
+		"no answer in time": {fmt.Errorf("get token: %w", context.DeadlineExceeded), false},
+		"no connection":     {fmt.Errorf("get token: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), false},
+	} {
+		_, err := objectsOver(t, failing(errors.New("sent")), noToken{c.err}).Put(t.Context(), "k", nil, "")
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Lasting != c.lasts || e.Answered || !e.Unapplied || !strings.Contains(err.Error(), c.err.Error()) || !strings.Contains(e.Hint, "identity") {
+			t.Errorf("%s: got %v, lasting: %v", name, err, e.Lasting)
+		}
 	}
 }
 

@@ -184,22 +184,57 @@ func tokenCredential(ctx context.Context) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &firstToken{TokenCredential: credential, token: token}, nil
+	first := &fetch{done: make(chan struct{}), token: token}
+	close(first.done)
+	return &patientCredential{TokenCredential: credential, latest: first}, nil
 }
 
-// firstToken answers the first request for a token with one that is there.
-type firstToken struct {
-	azcore.TokenCredential
-	once  sync.Once
+// fetch is a request for a token. Its answer is there once done is closed.
+type fetch struct {
+	done  chan struct{}
 	token azcore.AccessToken
+	err   error
+}
+
+// patientCredential asks for a token for longer than a request of a lock waits,
+// which would end the Azure CLI each time. The next request gets the answer for
+// which the one before did not wait.
+type patientCredential struct {
+	azcore.TokenCredential
+	mu     sync.Mutex
+	latest *fetch // nil if somebody has its answer
 }
 
 // GetToken implements azcore.TokenCredential.
-func (f *firstToken) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	first := false
-	f.once.Do(func() { first = true })
-	if first {
-		return f.token, nil
+func (p *patientCredential) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	f := p.fetch(ctx, options)
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return azcore.AccessToken{}, ctx.Err()
 	}
-	return f.TokenCredential.GetToken(ctx, options)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.latest == f {
+		p.latest = nil
+	}
+	return f.token, f.err
+}
+
+// fetch returns the latest request for a token, or begins one.
+func (p *patientCredential) fetch(ctx context.Context, options policy.TokenRequestOptions) *fetch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.latest != nil {
+		return p.latest
+	}
+	f := &fetch{done: make(chan struct{})}
+	p.latest = f
+	go func() {
+		defer close(f.done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), azureTimeout)
+		defer cancel()
+		f.token, f.err = p.TokenCredential.GetToken(ctx, options)
+	}()
+	return f
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -43,8 +45,11 @@ func Classify(place, action string, err error) *driver.Error {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
 		if unauthenticated(err) {
-			e.Lasting, e.Unapplied = true, true
+			e.Lasting, e.Unapplied = !tokenMayCome(err), true
 			e.Hint = "the client's credential got no token, so nothing was sent: check the identity and its settings"
+			if !e.Lasting {
+				e.Hint = "the client's credential got no token, so nothing was sent: can this computer reach the identity's token service?"
+			}
 			return e
 		}
 		e.Hint, e.Err = neterror.Unanswered(err, "can this computer reach the account's blob endpoint? Check the account's name, its network rules and private endpoints")
@@ -152,6 +157,29 @@ func unauthenticated(err error) bool {
 		NonRetriable()
 	}
 	return errors.As(err, &final)
+}
+
+// tokenMayCome reports whether the credential may get a token later: the token
+// service did not answer, or was overloaded. If the identity is wrong or there
+// is none, a retry would fail, too. Errors of azidentity keep the answer in
+// their field RawResponse. It is looked up by its name, because this module
+// does not require azidentity.
+func tokenMayCome(err error) bool {
+	if errors.As(err, new(net.Error)) {
+		return true
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		e := reflect.Indirect(reflect.ValueOf(err))
+		if e.Kind() != reflect.Struct {
+			continue
+		}
+		if field := e.FieldByName("RawResponse"); field.IsValid() {
+			answer, ok := field.Interface().(*http.Response)
+			return ok && (answer == nil || answer.StatusCode >= http.StatusInternalServerError ||
+				answer.StatusCode == http.StatusRequestTimeout || answer.StatusCode == http.StatusTooManyRequests)
+		}
+	}
+	return false
 }
 
 // Bare returns a URL without its query, which may contain a signature.
