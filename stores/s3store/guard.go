@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
@@ -41,7 +42,7 @@ func (o *objects) trust(host string) error {
 			return err
 		}
 	}
-	if !amazons(host) || alias.MatchString(o.bucket) {
+	if !amazons(host) || accessPoint(o.bucket) {
 		return errUnproven
 	}
 	return nil
@@ -84,6 +85,13 @@ var ownHosts = regexp.MustCompile(`(^|\.)s3(-fips|-accelerate|express(-fips)?-[a
 // a host name or path.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-points-naming.html
 var alias = regexp.MustCompile(`^[a-z0-9-]+(-s3alias|--ol-s3)(\.|$)`)
+
+// accessPoint reports whether a bucket name is that of an access point. With
+// another endpoint, such as that of a VPC, the host does not tell.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/privatelink-interface-endpoints.html
+func accessPoint(bucket string) bool {
+	return strings.HasPrefix(bucket, "arn:") || alias.MatchString(bucket)
+}
 
 // unfit returns an error for the name or host of an access point that cannot
 // keep locks. An alias that ends in -ext-s3alias belongs to an Amazon FSx

@@ -254,16 +254,30 @@ func TestAccessPoints(t *testing.T) { // F52
 			}
 		})
 	}
-	t.Run("alias as the bucket", func(t *testing.T) {
-		t.Parallel()
-		const alias = "p-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias"
-		server := startServer(alias)
-		server.fault = ignoreConditions
-		store := s3store.New(server.client(func(o *s3.Options) { o.BaseEndpoint = nil }), alias, "")
-		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); ok || !errors.As(err, new(*driver.ConfigError)) {
-			t.Errorf("granted %v, error %v", ok, err)
-		}
-	})
+	for name, c := range map[string]struct{ bucket, endpoint string }{
+		"alias":              {"p-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias", ""},
+		"ARN":                {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", ""},
+		"ARN, VPC endpoint":  {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", "https://accesspoint.vpce-1a2b3c4d-5e6f.s3.us-east-1.vpce.amazonaws.com"},
+		"ARN, S3's endpoint": {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", "https://s3.us-east-1.amazonaws.com"},
+	} {
+		t.Run(name+" as the bucket", func(t *testing.T) {
+			t.Parallel()
+			server, _ := newServer(t)
+			server.fault = func(r *http.Request) *http.Response {
+				r.URL.Path = "/" + bucket + r.URL.Path // the host names the access point
+				return ignoreConditions(r)
+			}
+			store := s3store.New(server.client(func(o *s3.Options) {
+				o.Region, o.UsePathStyle = "us-east-1", false
+				if o.BaseEndpoint = nil; c.endpoint != "" {
+					o.BaseEndpoint = &c.endpoint
+				}
+			}), c.bucket, "")
+			if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); ok || !errors.As(err, new(*driver.ConfigError)) || !strings.Contains(err.Error(), "If-None-Match") {
+				t.Errorf("granted %v, error %v", ok, err)
+			}
+		})
+	}
 }
 
 // TestEndpoints: AWS's own endpoints are not checked, all others are.
