@@ -126,7 +126,7 @@ func (o *objects) Keys(ctx context.Context) iter.Seq2[string, error] {
 		}
 		pages := o.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &o.prefix})
 		for pages.More() {
-			page, err := pages.NextPage(azure.Once(ctx))
+			page, err := pages.NextPage(azure.Patiently(ctx))
 			if err != nil {
 				yield("", azure.Classify(o.String(), azure.ReadAction, err))
 				return

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -37,11 +38,33 @@ func denied(err error) bool {
 
 // Read implements [driver.Inspector].
 func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
-	seen, _, err := s.get(ctx, Key(name))
+	seen, err := s.patiently(ctx, Key(name))
 	if err != nil {
 		return driver.Row{}, err
 	}
 	return seen.row("", time.Now()), nil
+}
+
+const (
+	tries      = 4 // of a read for a person
+	firstPause = 200 * time.Millisecond
+)
+
+// patiently reads an object for a person, who would have to begin again: unlike
+// the reads of locks, which package lock repeats, it is repeated here.
+func (s *Store) patiently(ctx context.Context, key string) (sight, error) {
+	c := clock.From(ctx)
+	for try := 1; ; try++ {
+		seen, _, err := s.get(ctx, key)
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Lasting || try == tries {
+			return seen, err
+		}
+		pause := firstPause << (try - 1)
+		if c.Sleep(ctx, pause/2+clock.Jitter(c, pause/2)) != nil {
+			return seen, err
+		}
+	}
 }
 
 // readers is the number of objects that Rows reads at the same time.
@@ -117,7 +140,7 @@ func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow,
 	if !ok || !strings.HasPrefix(name, prefix) && !(long && strings.HasPrefix(prefix, name)) {
 		return driver.NamedRow{}, false, nil
 	}
-	seen, _, err := s.get(ctx, key)
+	seen, err := s.patiently(ctx, key)
 	if err != nil || seen.version == "" {
 		var e *driver.Error
 		if !errors.As(err, &e) || !e.Lasting || e.Action != "" {

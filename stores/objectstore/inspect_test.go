@@ -104,15 +104,15 @@ func TestRowsBeforeAnError(t *testing.T) { // F39
 	})
 }
 
-// slowReads are objects of which only the first read is answered. The others
-// hang until their callers give up.
+// slowReads are objects of which only the first that is read is answered. The
+// others hang until their callers give up.
 type slowReads struct {
 	*fake
-	read atomic.Bool
+	answered atomic.Pointer[string]
 }
 
 func (s *slowReads) Get(ctx context.Context, key string) (objectstore.Object, error) {
-	if !s.read.Swap(true) {
+	if s.answered.CompareAndSwap(nil, &key) || *s.answered.Load() == key {
 		return s.fake.Get(ctx, key)
 	}
 	_, _ = s.begin(ctx, "get", key)
@@ -127,9 +127,10 @@ func TestRowsEnd(t *testing.T) { // F39
 	for name, c := range map[string]struct {
 		fault fault
 		want  error
+		took  time.Duration
 	}{
-		"the caller stops": {none, nil},
-		"an error":         {noRequest, errNoAnswer},
+		"the caller stops": {none, nil, 0},
+		"an error":         {noRequest, errNoAnswer, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,8 +157,66 @@ func TestRowsEnd(t *testing.T) { // F39
 						break
 					}
 				}
-				if sent := len(f.requests()); n != 1 || sent > 70 || time.Since(began) > 0 {
+				if sent := len(f.requests()); n != 1 || sent > 70 || time.Since(began) > c.took {
 					t.Errorf("%d rows or errors, %d requests, in %v", n, sent, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestPatientReads: a person does not have to begin again because one of many
+// requests failed.
+func TestPatientReads(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		faults   []fault
+		requests int // for the object
+		want     string
+	}{
+		"passes":      {[]fault{noRequest, lostAnswer, noRequest}, 4, "<nil>"},
+		"goes on":     {slices.Repeat([]fault{noRequest}, 9), 4, errNoAnswer.Error()},
+		"lasts":       {[]fault{noRequest, broken}, 2, "lambdalock: fake: broken"},
+		"not allowed": {[]fault{denied}, 1, "lambdalock: fake: s3:PutObject was denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				s := objectstore.New(f)
+				mustAcquire(t, s, claimAt(time.Now(), "n", "token"))
+				var faults []fault
+				f.fault = func(method string) fault {
+					if method != "get" || len(faults) == 0 {
+						return none
+					}
+					next := faults[0]
+					faults = faults[1:]
+					return next
+				}
+				read := func() (driver.NamedRow, error) {
+					row, err := s.Read(t.Context(), "n")
+					return driver.NamedRow{Name: "n", Row: row}, err
+				}
+				list := func() (found driver.NamedRow, err error) {
+					for found, err = range s.Rows(t.Context(), "n") {
+					}
+					return found, err
+				}
+				for way, look := range map[string]func() (driver.NamedRow, error){"read": read, "list": list} {
+					faults = c.faults
+					f.requests()
+					row, err := look()
+					sent := len(slices.DeleteFunc(f.requests(), func(r string) bool { return r != "get n" }))
+					if fmt.Sprint(err) != c.want || sent != c.requests || err == nil && (row.Name != "n" || row.Row.Token != "token") {
+						t.Errorf("%s: %+v, error %v after %d requests, want %s after %d", way, row, err, sent, c.want, c.requests)
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				f.requests()
+				if _, err := s.Read(ctx, "n"); !errors.Is(err, context.Canceled) || len(f.requests()) != 1 {
+					t.Errorf("after the end of its context: %v", err)
 				}
 			})
 		})

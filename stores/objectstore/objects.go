@@ -8,8 +8,9 @@ import (
 )
 
 // Objects gives access to the objects under one prefix of a bucket or
-// container. The service must support conditional writes. Each method sends a
-// single request: it neither retries nor waits.
+// container. The service must support conditional writes. Get and Put send a
+// single request: they neither retry nor wait. Keys, which no lock needs, may
+// repeat a request that fails.
 //
 // If the service might not honour conditions, Put must call [Probe.Run] first.
 // Objects should then also implement [driver.Checker], with a Check that calls

@@ -133,18 +133,7 @@ func TestWrongClock(t *testing.T) { // F14
 		server, _ := newServer(t)
 		client := server.client(func(o *s3.Options) { o.BaseEndpoint = nil })
 		server.advance(3 * time.Hour)
-		server.fault = func(r *http.Request) *http.Response {
-			signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-			if err != nil {
-				t.Error(err)
-			}
-			if server.Now().Sub(signed).Abs() < 15*time.Minute {
-				return nil
-			}
-			a := answers(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
-			a.Header.Set("Date", server.Now().Format(http.TimeFormat))
-			return a
-		}
+		server.fault = func(r *http.Request) *http.Response { return server.wrongClock(t, r) }
 		store := s3store.New(client, bucket, "rows")
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
 		var e *driver.Error
@@ -155,6 +144,21 @@ func TestWrongClock(t *testing.T) { // F14
 			t.Errorf("then: granted %v, error %v", ok, err)
 		}
 	})
+}
+
+// wrongClock returns the answer to a request with a wrong date, otherwise nil.
+func (s *server) wrongClock(t *testing.T, r *http.Request) *http.Response {
+	t.Helper()
+	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+	if err != nil {
+		t.Error(err)
+	}
+	if s.Now().Sub(signed).Abs() < 15*time.Minute {
+		return nil
+	}
+	a := answers(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+	a.Header.Set("Date", s.Now().Format(http.TimeFormat))
+	return a
 }
 
 func checkError(t *testing.T, err error, want wanted) {

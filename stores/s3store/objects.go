@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -59,6 +60,10 @@ func options(o *s3.Options) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	}
 }
+
+// patiently has the SDK repeat a list that fails. Package lock, which repeats
+// the requests of locks, does not list.
+func patiently(o *s3.Options) { o.Retryer = retry.NewStandard() }
 
 func (o *objects) String() string {
 	if o.prefix == "" {
@@ -131,7 +136,7 @@ func (o *objects) Keys(ctx context.Context) iter.Seq2[string, error] {
 		}
 		pages := s3.NewListObjectsV2Paginator(o.client, &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &o.prefix})
 		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx, options)
+			page, err := pages.NextPage(ctx, options, patiently)
 			if err != nil {
 				yield("", o.classify("s3:ListBucket", err))
 				return

@@ -238,6 +238,45 @@ func TestRowsOfManyPages(t *testing.T) {
 	}
 }
 
+// TestPatientList: a page that S3 throttles is asked for again, and so is the
+// first one by a computer whose clock is wrong.
+func TestPatientList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		store := s3store.New(client, bucket, "locks")
+		for i := range 25 {
+			expect.Granted(store.Acquire(t.Context(), claimAt(server.Now(), fmt.Sprint("n", i), "t")))(t)
+		}
+		server.advance(3 * time.Hour)
+		pages := 0
+		server.fault = func(r *http.Request) *http.Response {
+			if a := server.wrongClock(t, r); a != nil {
+				return a
+			}
+			q := r.URL.Query()
+			if !q.Has("list-type") {
+				return nil
+			}
+			if pages++; pages == 2 {
+				return answers(503, "SlowDown", "Please reduce your request rate.")
+			}
+			q.Set("max-keys", "10")
+			r.URL.RawQuery = q.Encode()
+			return nil
+		}
+		store = s3store.New(server.client(func(o *s3.Options) { o.BaseEndpoint = nil }), bucket, "locks")
+		n := 0
+		for _, err := range store.Rows(t.Context(), "n") {
+			expect.OK(t, err)
+			n++
+		}
+		if n != 25 || pages != 4 {
+			t.Errorf("%d rows on %d pages, want 25 on 3, one of them twice", n, pages)
+		}
+	})
+}
+
 // TestHeaders: no other server is asked for what only S3 may know.
 func TestHeaders(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package azure disables the retries of Azure's client, and classifies its
+// Package azure says which requests Azure's client repeats, and classifies its
 // errors.
 package azure
 
@@ -31,6 +31,12 @@ const (
 // Once returns a context that disables the client's retries.
 func Once(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+}
+
+// Patiently returns a context with which the client repeats a list that fails.
+// Package lock, which repeats the requests of locks, does not list.
+func Patiently(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{})
 }
 
 // Classify returns the error as a [*driver.Error], which says whether a retry
