@@ -142,8 +142,7 @@ func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow,
 	}
 	seen, err := s.patiently(ctx, key)
 	if err != nil || seen.version == "" {
-		var e *driver.Error
-		if !errors.As(err, &e) || !e.Lasting || e.Action != "" {
+		if !seen.read && !s.refusesOnly(ctx, err) {
 			name = ""
 		}
 		return driver.NamedRow{Name: name}, false, err
@@ -152,4 +151,16 @@ func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow,
 		name = seen.Name
 	}
 	return driver.NamedRow{Name: name, Row: seen.row("", time.Now())}, strings.HasPrefix(name, prefix), nil
+}
+
+// refusesOnly reports whether the service refuses to read one object, with the
+// given error, but not others: it has been archived, for example. Credentials
+// that have expired meanwhile concern all.
+func (s *Store) refusesOnly(ctx context.Context, err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) || !e.Lasting || e.Action != "" {
+		return false
+	}
+	_, err = s.objects.Get(ctx, absent)
+	return errors.Is(err, ErrNotExist)
 }

@@ -46,6 +46,49 @@ func TestRowsGoOn(t *testing.T) {
 	}
 }
 
+// TestRefusedRow: an object that the service refuses hides no row. If the
+// service refuses all, as it does once the credentials have expired, the rows
+// are not damaged: they end.
+func TestRefusedRow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		all  bool
+		want []string
+	}{
+		"one": {false, []string{"a <nil>", "b lambdalock: fake: broken"}},
+		"all": {true, []string{" lambdalock: fake: broken"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			for _, name := range []string{"a", "b"} {
+				mustAcquire(t, objectstore.New(f), claimAt(noon, name, "token"))
+			}
+			var got []string
+			for row, err := range objectstore.New(&refusal{f, c.all}).Rows(t.Context(), "") {
+				got = append(got, fmt.Sprint(row.Name, " ", err))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// refusal refuses to read the object b, or all.
+type refusal struct {
+	*fake
+	all bool
+}
+
+func (r *refusal) Get(ctx context.Context, key string) (objectstore.Object, error) {
+	if key == "b" || r.all {
+		return objectstore.Object{}, &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Err: errors.New("broken")}
+	}
+	return r.fake.Get(ctx, key)
+}
+
 // TestRowsOfManyObjects: 10,000 rows are read in 10 s if a request takes 20 ms.
 func TestRowsOfManyObjects(t *testing.T) {
 	t.Parallel()

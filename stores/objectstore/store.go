@@ -222,7 +222,8 @@ func (s *Store) read(ctx context.Context, key string, q *request) (sight, error)
 	return seen, nil
 }
 
-// get reads an object. If there is none, the row is blank.
+// get reads an object. If there is none, the row is blank. If there is no row
+// in it, the error comes with a sight that was read.
 func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
 	object, err := s.objects.Get(ctx, key)
 	if errors.Is(err, ErrNotExist) {
@@ -236,7 +237,7 @@ func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
 		err = errors.New("the service did not tell its version, when it was written, or the time")
 	}
 	if err != nil {
-		return sight{}, Object{}, s.unusable(key, err)
+		return sight{read: true}, Object{}, s.unusable(key, err)
 	}
 	return sight{record: r, version: object.Version, modified: object.Modified, now: object.Now, body: object.Body, read: true}, object, nil
 }
