@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -69,4 +70,44 @@ func TestRows(t *testing.T) {
 			t.Errorf("got %v, error %v", names, err)
 		}
 	})
+}
+
+// TestRefusedRow: a key that belongs to something else hides no row. A password
+// that is changed meanwhile damages no row: the list ends.
+func TestRefusedRow(t *testing.T) {
+	t.Parallel()
+	for answer, alone := range map[string]bool{
+		"WRONGTYPE Operation against a key holding the wrong kind of value": true,
+		"NOAUTH Authentication required.":                                   false,
+		"WRONGPASS invalid username-password pair or user is disabled.":     false,
+		"DENIED Redis is running in protected mode":                         false,
+	} {
+		m := redistest.NewMini(t)
+		store := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
+		redistest.MustAcquire(t, store, redistest.Claim("a"))
+		redistest.MustAcquire(t, store, redistest.Claim("b"))
+		m.Server().SetPreHook(func(p *minserver.Peer, command string, _ ...string) bool {
+			switch {
+			case command == "INFO":
+				p.WriteBulk("cluster_enabled:0\r\n")
+			case strings.HasPrefix(command, "EVAL"):
+				p.WriteError(answer)
+			default:
+				return false
+			}
+			return true
+		})
+		var named, errs int
+		for row, err := range store.Rows(t.Context(), "") {
+			if err != nil {
+				errs++
+			}
+			if row.Name != "" {
+				named++
+			}
+		}
+		if want := map[bool][2]int{true: {2, 2}, false: {0, 1}}[alone]; named != want[0] || errs != want[1] {
+			t.Errorf("%s: %d names and %d errors, want %v", answer, named, errs, want)
+		}
+	}
 }

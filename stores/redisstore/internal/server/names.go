@@ -39,10 +39,22 @@ func Rows(names iter.Seq2[string, error], read func(name string) (driver.Row, er
 }
 
 // ofOneKey reports whether an error tells what is wrong with the key that was
-// read. Nothing is wrong with the server, which listed that key.
+// read. Nothing is wrong with the server, which listed that key, unless it has
+// another password since.
 func ofOneKey(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && e.Lasting && e.Action == ""
+	if !errors.As(err, &e) || !e.Lasting || e.Action != "" {
+		return false
+	}
+	var answered redis.Error
+	if !errors.As(err, &answered) {
+		return true
+	}
+	switch codeOf(answered.Error()) {
+	case "NOAUTH", "WRONGPASS", "DENIED":
+		return false
+	}
+	return true
 }
 
 // scanner is the part of a client that lists keys.
