@@ -96,7 +96,7 @@ func again(o Objects, err error) error {
 // next call starts from the beginning, because the service may have been fixed.
 func (p *Probe) failed(err error) error {
 	var e *driver.Error
-	if err = unapplied(err); !errors.As(err, &e) { // the request that waits for the probe was not sent
+	if err = unapplied(err, true); !errors.As(err, &e) { // the request that waits for the probe was not sent
 		p.races = 0
 		return err
 	}

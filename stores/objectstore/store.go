@@ -124,10 +124,7 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		var unread error
 		if !ok {
 			if seen, unread = s.read(ctx, key, q); unread != nil && !denied(unread) {
-				if body == nil {
-					unread = unapplied(unread)
-				}
-				return driver.Row{}, false, unread
+				return driver.Row{}, false, unapplied(unread, body == nil || seen.read)
 			}
 			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence)) {
 				return row, true, nil
@@ -153,11 +150,15 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		if outcome != changed || !complete {
 			continue
 		}
+		first := body == nil
 		var err error
 		if body, err = s.write(ctx, key, seen.version, next); err == nil {
 			return row, true, nil
 		}
 		if !errors.Is(err, ErrChanged) {
+			if !first {
+				err = unapplied(err, false)
+			}
 			return driver.Row{}, false, err
 		}
 	}
@@ -167,14 +168,15 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	}
 }
 
-// unapplied returns the error of a request that sent no write.
-func unapplied(err error) error {
+// unapplied returns the error of the last step of a request, with what is known
+// of all its writes: whether nothing was applied and nothing still can be.
+func unapplied(err error, known bool) error {
 	var e *driver.Error
 	if !errors.As(err, &e) {
 		return err
 	}
 	said := *e
-	said.Unapplied = true
+	said.Unapplied = known
 	return &said
 }
 
@@ -209,7 +211,7 @@ func (s *Store) read(ctx context.Context, key string, q *request) (sight, error)
 		s.known.Store(false) // for the next name, try a write: it tells what a denied read does not
 	}
 	if err != nil {
-		return sight{}, err
+		return seen, err
 	}
 	if q.claim && (seen.OwnerToken == "" || seen.OwnerToken != q.token) { // otherwise the claim itself may have created the object
 		s.known.Store(seen.version != "")

@@ -672,7 +672,8 @@ func TestDeletedObject(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheService: an error of a read or write is returned unchanged.
+// TestErrorsOfTheService: an error of a read or write is returned, and says
+// whether a write may have been applied: a proxy may have sent one twice.
 func TestErrorsOfTheService(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"get", "put"} {
@@ -697,13 +698,41 @@ func TestErrorsOfTheService(t *testing.T) {
 				}
 				_, ok, err := s.Acquire(t.Context(), claim)
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Answered != c.refused || e.Unapplied != c.refused || ok {
-					t.Errorf("granted %v, error %v", ok, err)
+				unapplied := c.refused && method == "put" // before the read, a write was refused
+				if !errors.As(err, &e) || e.Answered != c.refused || e.Unapplied != unapplied || ok {
+					t.Errorf("granted %v, error %v, unapplied: %v", ok, err, e.Unapplied)
 				}
 				f.fault = nil
 				mustAcquire(t, s, claim)
 			})
 		}
+	}
+}
+
+// TestRefusedAfterAWrite: a proxy has sent the first write twice, and passes on
+// the refusal of the second copy. What is refused then says nothing about it.
+func TestRefusedAfterAWrite(t *testing.T) {
+	t.Parallel()
+	for name, faults := range map[string][]fault{
+		"a read":               {twice, broken},
+		"a write":              {conflict, none, broken},
+		"a write, reads, too":  {twice, denied, broken},
+		"a read, reads before": {conflict, denied, conflict, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.fault = func(string) fault {
+				next := faults[0]
+				faults = faults[1:]
+				return next
+			}
+			_, ok, err := objectstore.New(f).Acquire(t.Context(), claimAt(noon, "n", "mine"))
+			var e *driver.Error
+			if !errors.As(err, &e) || !e.Lasting || e.Unapplied || ok || len(faults) > 0 {
+				t.Errorf("granted %v, error %v, unapplied: %v, %d faults left", ok, err, e.Unapplied, len(faults))
+			}
+		})
 	}
 }
 

@@ -193,6 +193,7 @@ func TestProtectAcquire(t *testing.T) {
 		"server error":       {faults: []fault.Fault{fault.Fail}, acquires: 2},
 		"never answers":      {faults: slices.Repeat([]fault.Fault{fault.ApplyThenHang}, 9), acquires: 3, want: "no answer in time (can this computer reach", releases: 1, temporary: true},
 		"refused, then none": {faults: slices.Concat([]fault.Fault{fault.Throttle}, slices.Repeat([]fault.Fault{fault.Hang}, 9)), acquires: 4, want: "503 ServerBusy: The server is busy.", releases: 1, temporary: true},
+		"lost, then denied":  {faults: []fault.Fault{fault.ApplyThenHang, fault.Deny}, acquires: 2, want: "containers/blobs/write was denied", releases: 1, denied: true},
 		"always throttled":   {faults: slices.Repeat([]fault.Fault{fault.Throttle}, 99), acquires: -1, want: "503 ServerBusy", releases: 1, temporary: true},
 		"denied":             {faults: []fault.Fault{fault.Deny}, acquires: 1, want: "containers/blobs/write was denied: 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission. (give the identity the role Storage Blob Data Contributor", denied: true},
 	} {
@@ -216,7 +217,7 @@ func TestProtectAcquire(t *testing.T) {
 					r.Fatalf("work ran: %v, error %v", ran, err)
 				}
 				var e *lock.StoreError
-				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || c.acquires > 0 && e.Requests != c.acquires || (e.Action != "") != c.denied) {
+				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || e.Unapplied != (c.releases == 0) || c.acquires > 0 && e.Requests != c.acquires || (e.Action != "") != c.denied) {
 					r.Errorf("error %v, want %s", err, c.want)
 				}
 				if n := r.Plan.Requests("release"); !ran && n != c.releases {

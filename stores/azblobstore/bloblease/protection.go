@@ -96,7 +96,7 @@ func (p *protection) acquire(ctx context.Context) error {
 	}
 	return &lock.StoreError{
 		Op: "acquire", Store: e.Store, Action: e.Action, Hint: e.Hint,
-		Temporary: !e.Lasting, Answered: e.Answered, Unapplied: e.Unapplied,
+		Temporary: !e.Lasting, Answered: e.Answered, Unapplied: !unsure,
 		Requests: requests, Err: e.Err,
 	}
 }
