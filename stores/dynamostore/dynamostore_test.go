@@ -477,7 +477,8 @@ func TestForeignRows(t *testing.T) { // F41
 }
 
 // TestUnreadableInterruptions: a row that somebody has spoiled makes no event
-// run that it may have as an interrupted one, and no name look held for ever.
+// run that it may have as a completed or an interrupted one, and no name look
+// held for ever.
 func TestUnreadableInterruptions(t *testing.T) { // F19, F41
 	t.Parallel()
 	f := newFixture(t)
@@ -486,6 +487,8 @@ func TestUnreadableInterruptions(t *testing.T) { // F19, F41
 		return &types.AttributeValueMemberM{Value: values{"e": v}}
 	}
 	for name, item := range map[string]values{
+		"completed, not a map":         {"completed": past},
+		"completed, not a number":      {"completed": run(past)},
 		"not a map":                    {"interrupted": past},
 		"an event that is not a map":   {"interrupted": run(past)},
 		"an event without a time":      {"interrupted": run(run(past))},

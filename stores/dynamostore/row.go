@@ -173,7 +173,7 @@ func parseInterrupted(interrupted types.AttributeValue) (events []driver.Interru
 		since, _ := time.Parse(layout, str(run, "since")) // it only tells people
 		events[i] = driver.InterruptedEvent{Event: e.event, Payload: str(run, "payload"), Holder: str(run, "holder"), Since: since, Until: e.until}
 	}
-	return events, len(events) == len(all) && (all != nil || interrupted == nil)
+	return events, readAll(interrupted, len(events))
 }
 
 // parse reads a row. It returns the zero Row if there is no item, or an item
@@ -223,21 +223,31 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 	if item["interruptedFor"] != nil && row.InterruptedFor <= 0 {
 		return driver.Row{}, s.unreadable("has an interruptedFor that is not a number of milliseconds")
 	}
-	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
 	var ok bool
+	if row.Memory.Completed, ok = parseCompleted(item["completed"], item["payloads"]); !ok {
+		return driver.Row{}, s.unreadable("has completed events that cannot be read")
+	}
 	if row.Memory.Interrupted, ok = parseInterrupted(item["interrupted"]); !ok {
 		return driver.Row{}, s.unreadable("has interrupted events that cannot be read")
 	}
 	return row, nil
 }
 
-func parseCompleted(completed, payloads types.AttributeValue) []driver.CompletedEvent {
+// parseCompleted reports whether all events can be read: one that is left out
+// would run again.
+func parseCompleted(completed, payloads types.AttributeValue) ([]driver.CompletedEvent, bool) {
 	inOrder, payloadOf := inPlace(members(completed)), members(payloads)
 	events := make([]driver.CompletedEvent, len(inOrder))
 	for i, e := range inOrder {
 		events[i] = driver.CompletedEvent{Event: e.event, Payload: str(payloadOf, e.event), Until: e.until, At: completedAt(e.until, e.decimals)}
 	}
-	return events
+	return events, readAll(completed, len(events))
+}
+
+// readAll reports whether n events are all that v holds.
+func readAll(v types.AttributeValue, n int) bool {
+	all := members(v)
+	return n == len(all) && (all != nil || v == nil)
 }
 
 // placedEvent is an event of a map, as [placed] wrote it.

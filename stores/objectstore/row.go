@@ -78,7 +78,9 @@ func parse(body []byte, key string) (record, error) {
 		return record{Name: format.Name, RowFormat: format.RowFormat}, nil
 	case r.Stamp.IsZero():
 		return record{}, errors.New("its content has no stamp: is the prefix used by something else?")
-	case slices.ContainsFunc(r.Interrupted, func(e interruptedEvent) bool { return e.Until.IsZero() }): // it would run again
+	case slices.ContainsFunc(r.Completed, func(e completedEvent) bool { return e.Until.IsZero() }): // it would run again
+		return record{}, errors.New("a completed event has no readable time until which it is kept")
+	case slices.ContainsFunc(r.Interrupted, func(e interruptedEvent) bool { return e.Until.IsZero() }): // likewise
 		return record{}, errors.New("an interrupted event has no readable time until which it is kept")
 	case r.OwnerToken == "":
 		return r, nil

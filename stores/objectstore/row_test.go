@@ -84,6 +84,7 @@ func TestUnreadableObjects(t *testing.T) {
 		"held without lease": {free + `, "ownerToken": "t", "heldUntil": "2026-11-21T12:00:00Z"}`, "no readable lease"},
 		"lease, not a time":  {free + `, "ownerToken": "t", "lease": "long"}`, "no readable lease"},
 		"interruptedFor":     {free + `, "ownerToken": "t", "lease": "5s", "interruptedFor": "long"}`, "no readable interruptedFor"},
+		"completed":          {free + `, "completed": [{"event": "e"}]}`, "no readable time"},
 		"interrupted":        {free + `, "interrupted": [{"event": "e"}]}`, "no readable time"},
 	} {
 		t.Run(name, func(t *testing.T) {
