@@ -126,30 +126,37 @@ type Table[E any] struct {
 // above, which a retry then gets again.
 func Handler[E, R any](t Table[E], handler func(context.Context, E) (R, error)) func(context.Context, E) (R, error) {
 	t.check(handler == nil)
+	return wrap(t, handler, t.decode)
+}
+
+// RecordHandler wraps a handler without a result, such as one for each record
+// of a batch. It does what [Handler] does, but for the stored result, which it
+// ignores.
+func RecordHandler[E any](t Table[E], handler func(context.Context, E) error) func(context.Context, E) error {
+	t.check(handler == nil)
+	ignore := func(*record, any) error { return nil } // Python may have written NaN, which JSON does not have
+	wrapped := wrap(t, func(ctx context.Context, event E) (json.RawMessage, error) { return nil, handler(ctx, event) }, ignore)
+	return func(ctx context.Context, event E) error {
+		_, err := wrapped(ctx, event)
+		return err
+	}
+}
+
+// wrap wraps a handler. decode decodes the stored result.
+func wrap[E, R any](t Table[E], handler func(context.Context, E) (R, error), decode func(*record, any) error) func(context.Context, E) (R, error) {
 	return func(ctx context.Context, event E) (result R, err error) {
 		r, err := t.enter(ctx, event)
 		if err != nil {
 			return result, err
 		}
 		if r.completed {
-			return result, t.decode(r, &result)
+			return result, decode(r, &result)
 		}
 		defer t.release(ctx, r)
 		if result, err = handler(ctx, event); err == nil {
 			t.complete(ctx, r, result)
 		}
 		return result, err
-	}
-}
-
-// RecordHandler wraps a handler without a result, such as one for each record
-// of a batch. It does what [Handler] does.
-func RecordHandler[E any](t Table[E], handler func(context.Context, E) error) func(context.Context, E) error {
-	t.check(handler == nil)
-	wrapped := Handler(t, func(ctx context.Context, event E) (json.RawMessage, error) { return nil, handler(ctx, event) })
-	return func(ctx context.Context, event E) error {
-		_, err := wrapped(ctx, event)
-		return err
 	}
 }
 
