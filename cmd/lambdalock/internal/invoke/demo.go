@@ -48,14 +48,14 @@ func (c *Demo) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println()
-	if err := c.text(os.Stdout, report.Timeline); err != nil {
-		return err
-	}
 	if err := report.Timeline.HTML(page); err != nil {
 		return err
 	}
 	if err := page.Sync(); err != nil {
+		return err
+	}
+	fmt.Println()
+	if err := c.text(os.Stdout, report.Timeline); err != nil {
 		return err
 	}
 	fmt.Println("\nThe same as a page for a browser:", c.HTML)

@@ -159,8 +159,8 @@ func (p *picture) waited(begun, from, to time.Time, real time.Duration) {
 	}
 }
 
-// draw writes the timeline of the run to a terminal, and to a page unless that
-// is nil.
+// draw writes the timeline of the run to a page, if there is one, and to a
+// terminal. The page comes first, as the terminal's text may end in head.
 func (r *report) draw(out *os.File, page io.Writer, c *Command) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,11 +168,13 @@ func (r *report) draw(out *os.File, page io.Writer, c *Command) error {
 		return nil
 	}
 	t := r.timeline(c)
+	if c.HTML != "" {
+		if err := t.HTML(page); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(out)
 	if err := c.text(out, t); err != nil || c.HTML == "" {
-		return err
-	}
-	if err := t.HTML(page); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "The same as a page for a browser: %s\n\n", c.HTML)

@@ -1,8 +1,10 @@
 package invoke
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
@@ -27,5 +29,24 @@ func TestWidth(t *testing.T) {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// TestUnreadTimeline: the page is written though nobody reads the terminal's
+// text to its end, as with head.
+func TestUnreadTimeline(t *testing.T) {
+	t.Parallel()
+	reader, out, err := os.Pipe()
+	expect.Must(t, err)
+	defer func() { _ = out.Close() }()
+	expect.Must(t, reader.Close())
+	r := newReport(io.Discard, []*event{messages("a")}, false)
+	r.drawn = 1
+	var page strings.Builder
+	if err := r.draw(out, &page, &Command{HTML: "page.html"}); err == nil {
+		t.Error("the text was written")
+	}
+	if !strings.Contains(page.String(), "</html>") {
+		t.Errorf("the page has %q", page.String())
 	}
 }
