@@ -137,7 +137,7 @@ func TestChangesStayInTheNamespace(t *testing.T) {
 			return (&Forget{StoreFlags: console.StoreFlags{Namespace: "other"}, Key: "orders/a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
 		},
 	} {
-		if err := change(); status(err) != 1 || !strings.Contains(err.Error(), "orders/a is in another namespace than other") {
+		if err := change(); status(err) != 1 || !strings.Contains(err.Error(), "orders/a is in another namespace than other, which has no such row that can be read: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

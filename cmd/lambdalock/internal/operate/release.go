@@ -150,7 +150,7 @@ func findToChange(ctx context.Context, store driver.Store, namespace, key string
 	case err != nil:
 		return nil, row, err
 	case !strings.HasPrefix(row.Name, prefix(namespace)):
-		return nil, row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
+		return nil, row, no("nothing was changed: %s is in another namespace than %s, which has no such row that can be read: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
 	case row.Newer:
 		return nil, row, no("a newer version of lambdalock wrote the row %s: use that version to change it", inspect.Safe(row.Name))
 	case namespace == "":
