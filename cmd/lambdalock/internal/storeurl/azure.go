@@ -234,7 +234,17 @@ func (p *patientCredential) fetch(ctx context.Context, options policy.TokenReque
 		defer close(f.done)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), azureTimeout)
 		defer cancel()
-		f.token, f.err = p.TokenCredential.GetToken(ctx, options)
+		if f.token, f.err = p.TokenCredential.GetToken(ctx, options); f.err != nil {
+			f.err = passing{f.err}
+		}
 	}()
 	return f
 }
+
+// passing is the error of a credential that has given a token before. As it is
+// a net.Error, the store lets the request be repeated.
+type passing struct{ error }
+
+func (p passing) Unwrap() error   { return p.error }
+func (p passing) Timeout() bool   { return false }
+func (p passing) Temporary() bool { return true }
