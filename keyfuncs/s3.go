@@ -3,6 +3,7 @@ package keyfuncs
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -85,12 +86,22 @@ func identityOfRecord(r events.S3EventRecord) s3Identity {
 	return id
 }
 
-// dropSample drops the sequencer of AWS's example, which some emulators give to
-// every upload, if there is anything else to tell events apart by.
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
-// https://github.com/localstack/localstack/blob/main/localstack-core/localstack/services/s3/notifications.py
+// samples are the sequencers of examples, which are the same for every upload
+// and say nothing of their order.
+var samples = []string{
+	// AWS's documentation, and LocalStack.
+	// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
+	// https://github.com/localstack/localstack/blob/main/localstack-core/localstack/services/s3/notifications.py
+	"0055AED6DCD90281E5",
+	// The test events of Lambda's console and of AWS SAM, which people fill in.
+	// https://github.com/aws/aws-sam-cli/blob/develop/samcli/lib/generated_sample_events/events/s3/S3Delete.json
+	"0A1B2C3D4E5F678901",
+}
+
+// dropSample drops the sequencer of an example, if there is anything else to
+// tell events apart by.
 func (id *s3Identity) dropSample() {
-	if id.sequencer == "0055AED6DCD90281E5" && (id.version != "" || id.request != "") {
+	if slices.Contains(samples, id.sequencer) && (id.version != "" || id.request != "") {
 		id.sequencer = ""
 	}
 }
