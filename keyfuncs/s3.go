@@ -89,10 +89,10 @@ func identityOfRecord(r events.S3EventRecord) s3Identity {
 // samples are the sequencers of examples, which are the same for every upload
 // and say nothing of their order.
 var samples = []string{
-	// AWS's documentation, and LocalStack.
+	// AWS's documentation, and LocalStack, which has another one on EventBridge.
 	// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
 	// https://github.com/localstack/localstack/blob/main/localstack-core/localstack/services/s3/notifications.py
-	"0055AED6DCD90281E5",
+	"0055AED6DCD90281E5", "0062E99A88DC407460",
 	// The test events of Lambda's console and of AWS SAM, which people fill in.
 	// https://github.com/aws/aws-sam-cli/blob/develop/samcli/lib/generated_sample_events/events/s3/S3Delete.json
 	"0A1B2C3D4E5F678901",

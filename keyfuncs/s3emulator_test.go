@@ -14,7 +14,7 @@ import (
 // The one in the test events of AWS SAM would make every real upload stale.
 func TestSampleSequencer(t *testing.T) { // F28
 	t.Parallel()
-	for _, sample := range []string{"0055AED6DCD90281E5", "0A1B2C3D4E5F678901"} {
+	for _, sample := range []string{"0055AED6DCD90281E5", "0A1B2C3D4E5F678901", "0062E99A88DC407460"} {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			testSample(t, sample)
