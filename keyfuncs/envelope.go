@@ -86,7 +86,7 @@ func unopened[E any](carrier *eventkind.Kind, field string, event E, text []byte
 	reason := ""
 	switch kind := eventkind.Of(text); {
 	case kind == eventkind.SNSMessage || kind == eventkind.EventBridge:
-		reason = unopenedIn[E](kind, text)
+		reason = unopenedIn(kind, event, text)
 	case kind == nil || !isZero(event):
 	case kind == eventkind.S3Test: // it comes before the events that a type is for
 		return fmt.Errorf("%s is the s3:TestEvent, which S3 sends when a notification is set up, and %T takes nothing of it: %w", field, event, ErrIgnore)
@@ -100,23 +100,41 @@ func unopened[E any](carrier *eventkind.Kind, field string, event E, text []byte
 }
 
 // unopenedIn is unopened for an envelope, of which a type may take more than
-// what it carries, such as the id.
-func unopenedIn[E any](kind *eventkind.Kind, text []byte) string {
+// what it carries, such as the id. Values alone do not decide, because they may
+// be zero, and an event may carry nothing, as that of a schedule does.
+func unopenedIn[E any](kind *eventkind.Kind, event E, text []byte) string {
 	var carried struct {
 		Message json.RawMessage `json:"Message,omitempty"`
 		Detail  json.RawMessage `json:"detail,omitempty"`
 	}
 	_ = json.Unmarshal(text, &carried) // it is an object, as all envelopes are
 	doc, _ := json.Marshal(carried)    // it came from JSON
-	var event E
-	if json.Unmarshal(doc, &event) != nil || !isZero(event) {
+	var taken E
+	if json.Unmarshal(doc, &taken) != nil || !isZero(taken) {
+		return ""
+	}
+	if nothing := string(doc); !isZero(event) && (nothing == `{"detail":{}}` || nothing == `{"detail":"{}"}`) {
 		return ""
 	}
 	takes := fmt.Sprintf(", and %T takes nothing of what that carries: ", event)
-	if kind == eventkind.SNSMessage {
+	switch {
+	case kind == eventkind.SNSMessage && !declares[E]("Message"):
 		return "is an SNS message" + takes + "turn on raw message delivery for the subscription, or put SNSBody around the key function"
+	case kind == eventkind.EventBridge && !declares[E]("detail"):
+		return "is an EventBridge event" + takes + "let the rule send only the detail, with the input path $.detail, or put EventBridgeDetail around the key function"
 	}
-	return "is an EventBridge event" + takes + "let the rule send only the detail, with the input path $.detail, or put EventBridgeDetail around the key function"
+	return ""
+}
+
+// declares reports whether E is a type with a member of that name. Of a type
+// that decodes itself, which may have any, this is unknown.
+func declares[E any](member string) bool {
+	has := func(name string) bool {
+		d := json.NewDecoder(strings.NewReader(`{"` + name + `":null}`))
+		d.DisallowUnknownFields()
+		return d.Decode(new(E)) == nil
+	}
+	return has(member) && !has("")
 }
 
 // isZero reports whether event, or what it points to, is the zero value.

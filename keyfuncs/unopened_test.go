@@ -63,6 +63,54 @@ func TestUnopenedEnvelope(t *testing.T) {
 	refused(t, "a nil pointer", err, "body", "is null")
 }
 
+// TestOpenedByItsMembers shows that the members of a type decide whether it
+// takes what an envelope carries. Values decide nothing, which may be zero, and
+// a schedule carries nothing.
+func TestOpenedByItsMembers(t *testing.T) {
+	t.Parallel()
+	type ownEvent struct {
+		ID     string
+		Detail struct {
+			Retries int
+			OK      bool
+		}
+	}
+	type ownNotification struct {
+		MessageID string
+		Message   string
+	}
+	type event struct{ ID string }
+	type order struct{ Item int }
+	const name = "n"
+	bus := func(detail string) string {
+		return `{"id":"5c1d","detail-type":"Scheduled Event","source":"aws.scheduler","detail":` + detail + `}`
+	}
+	for _, detail := range []string{`{"retries":1,"ok":false}`, `{"retries":0,"ok":false}`, `{}`} {
+		keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEvent](name))), bus(detail))
+		keyOf(t, inQueue(keyfuncs.SQSBody(constant[*ownEvent](name))), bus(detail))
+	}
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownNotification](name))), `{"Type":"Notification","MessageId":"7e3a","TopicArn":"arn","Message":""}`)
+	for _, detail := range []string{`{ }`, `"{}"`} {
+		keyOf(t, inQueue(keyfuncs.SQSBody(constant[event](name))), bus(detail))
+		_, err := inQueue(keyfuncs.SQSBody(constant[order](name)))(t.Context(), bus(detail))
+		refused(t, "an order", err, "body", "is an EventBridge event")
+	}
+	_, err := inQueue(keyfuncs.SQSBody(constant[event](name)))(t.Context(), bus(`{"retries":0}`))
+	refused(t, "a type without a detail", err, "body", "$.detail")
+	_, err = inQueue(keyfuncs.SQSBody(constant[ownDecoder](name)))(t.Context(), bus(`{"retries":0}`))
+	refused(t, "one that decodes itself", err, "body", "$.detail")
+}
+
+// ownDecoder takes only an id, which encoding/json does not know.
+type ownDecoder struct{ id string }
+
+func (d *ownDecoder) UnmarshalJSON(text []byte) error {
+	var e struct{ ID string }
+	err := json.Unmarshal(text, &e)
+	d.id = e.ID
+	return err
+}
+
 // strictEnvelope is the message in a notification, and refuses one of no topic.
 type strictEnvelope string
 
