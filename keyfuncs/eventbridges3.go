@@ -3,6 +3,7 @@ package keyfuncs
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -33,6 +34,11 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	}
 	if e.Source != "aws.s3" {
 		return lock.Key{}, &lock.NoKeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridgeEvent"}
+	}
+	// CloudTrail sends what it recorded under the name of the service.
+	// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-service-event-cloudtrail.html
+	if strings.HasSuffix(e.DetailType, " via CloudTrail") {
+		return lock.Key{}, &lock.NoKeyError{Field: "detail-type", Reason: "is that of CloudTrail, which reports calls of S3: the key function of its events is EventBridgeEvent; to get those of S3, let the rule match its detail types, such as Object Created"}
 	}
 	if err := json.Unmarshal(e.Detail, &d); err != nil {
 		return lock.Key{}, &lock.NoKeyError{Field: "detail", Reason: "is not the detail of an S3 event", Err: err}

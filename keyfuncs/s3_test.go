@@ -185,6 +185,10 @@ func TestEventBridgeS3Object(t *testing.T) {
 		"detail.object.key":       detail(`{"bucket":{"name":"b"}}`),
 		"detail.object.sequencer": detail(`{"bucket":{"name":"b"},"object":{"key":"k"}}`),
 	})
+	_, err := changed(t, "eventbridge-s3.json", keyfuncs.EventBridgeS3Object, func(e *events.EventBridgeEvent) {
+		e.DetailType, e.Detail = "AWS API Call via CloudTrail", json.RawMessage(`{"eventSource":"s3.amazonaws.com","requestParameters":{"bucketName":"b","key":"k"}}`)
+	})
+	refused(t, "a call that CloudTrail reports", err, "detail-type", "EventBridgeEvent")
 	gives(t, "eventbridge-s3-tags.json", keyfuncs.EventBridgeS3Object, lock.Key{
 		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "Object%20Tags%20Added/096fKKXTRTtl3on89fVO.nfljtsv6qko/D4E13FE58DE4C811",
 	})
