@@ -173,10 +173,12 @@ func gatewayCaller(authorizer map[string]any, id events.APIGatewayRequestIdentit
 	return cmp.Or(principal, iamCaller(id.Caller, id.CognitoIdentityID)), nil
 }
 
-// authorizedCaller returns the caller in events of HTTP APIs.
+// authorizedCaller returns the caller in events of HTTP APIs. A JWT without
+// claims says that there was no token: serverless-offline sends it, and no
+// gateway does.
 func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) (string, error) {
 	switch {
-	case a != nil && a.JWT != nil:
+	case a != nil && a.JWT != nil && len(a.JWT.Claims) > 0:
 		return subject("requestContext.authorizer.jwt.claims", a.JWT.Claims["iss"], a.JWT.Claims["sub"])
 	case a != nil && a.IAM != nil:
 		return iamCaller(a.IAM.CallerID, a.IAM.CognitoIdentity.IdentityID), nil

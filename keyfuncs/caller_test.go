@@ -177,7 +177,11 @@ func TestStrangers(t *testing.T) { // F28, F61
 			by(`{"lambda":{"user":"a"}}`)(e)
 			e.Headers["authorization"] = "Bearer b"
 		},
-		"JWT":      by(`{"jwt":{"claims":{"sub":"a","iss":"i"}}}`),
+		"JWT": by(`{"jwt":{"claims":{"sub":"a","iss":"i"}}}`),
+		"empty JWT": func(e *httpRequest) {
+			by(`{"jwt":{}}`)(e)
+			e.Headers["authorization"] = "Bearer c"
+		},
 		"IAM role": by(`{"iam":{"callerId":"AROAEXAMPLE:session"}}`),
 		"its visitor": func(e *httpRequest) {
 			by(`{"iam":{"callerId":"AROAEXAMPLE:session"}}`)(e)

@@ -229,6 +229,7 @@ func TestCallers(t *testing.T) {
 		want       string
 	}{
 		"nobody":            {`null`, "nobody"},
+		"empty token":       {`{"jwt":{}}`, "nobody"}, // of serverless-offline
 		"token":             {`{"jwt":{"claims":{"sub":"jane","iss":"https://i"}}}`, "https:%2F%2Fi%20jane"},
 		"Lambda authorizer": {`{"lambda":{"principalId":"jane"}}`, "nobody"},
 		"IAM role":          {`{"iam":{"callerId":"AROAEXAMPLE:session","cognitoIdentity":null}}`, "AROAEXAMPLE"},
