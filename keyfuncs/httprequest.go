@@ -181,7 +181,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
 	if c.APIID != "" && c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
-		instead := "for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"
+		instead := "for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest; for an emulator such as sam local start-function-urls let a function around the wrapper set id.lambda-url.local, and one apiId for all requests"
 		if c.HTTP.Method == "" {
 			instead = keyparts.AnotherSource
 		}

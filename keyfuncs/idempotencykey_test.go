@@ -346,6 +346,7 @@ func TestIdempotencyKeyErrors(t *testing.T) { // F26
 	operators(t, "apigateway-http.json", map[string]operatorsMistake[events.LambdaFunctionURLRequest]{
 		"HTTP API":      {nil, "requestContext.domainName", "take an events.APIGatewayV2HTTPRequest"},
 		"custom domain": {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.DomainName = "api.example.com" }, "requestContext.domainName", "HTTP API"},
+		"emulator":      {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.DomainName = "127.0.0.1:3001" }, "requestContext.domainName", "and one apiId for all requests"},
 	})
 	operators(t, "apigateway-websocket-message.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{
 		"a message": {nil, "requestContext.eventType", "a message has no headers; take its key from the body with keyfuncs.HTTPBody"},
