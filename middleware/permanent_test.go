@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -73,26 +74,29 @@ func TestPermanentWithoutDestination(t *testing.T) {
 }
 
 // TestPermanentAroundWhatDidNotRun shows that the function given to Around
-// cannot say that a record failed for good if its handler did not run and may
-// run when the record comes again.
+// cannot say that a record failed for good if its handler, or a wrapper in it,
+// did not run and may run when the record comes again.
 func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 	const body = `{"id":"a","item":1}`
 	key := func(_ context.Context, o order) (lock.Key, error) {
 		return lock.Key{Name: o.ID, Event: o.ID, Payload: fmt.Sprint(o.Item)}, nil
 	}
 	for name, c := range map[string]struct {
-		before    func(*testing.T, *fixture)
+		before    func(t *testing.T, f, inside *fixture)
 		body      string
 		is        func(error) bool
 		permanent bool
 	}{
-		"held":             {func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
-		"the store failed": {func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
-		"malformed":        {nil, "{", isA[*lock.NoKeyError], true},
-		"another payload": {func(t *testing.T, f *fixture) {
+		"held":                    {func(t *testing.T, f, _ *fixture) { f.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
+		"held inside":             {func(t *testing.T, _, in *fixture) { in.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
+		"the store failed":        {func(_ *testing.T, f, _ *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
+		"the store failed inside": {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
+		"late inside":             {nil, `{"id":"a","item":29}`, isA[*lock.DeadlineError], false},
+		"malformed":               {nil, "{", isA[*lock.NoKeyError], true},
+		"another payload": {func(t *testing.T, f, _ *fixture) {
 			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "2"}).Complete())
 		}, body, isA[*lock.PayloadMismatchError], true},
-		"completed": {func(t *testing.T, f *fixture) {
+		"completed": {func(t *testing.T, f, _ *fixture) {
 			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "1"}).Complete())
 		}, body, isA[*lock.CompletedError], true},
 	} {
@@ -102,12 +106,16 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 		} {
 			t.Run(name+", "+does, func(t *testing.T) {
 				underDeadline(t, func(t *testing.T, ctx context.Context) {
-					f := newFixture()
+					f, in := newFixture(), newFixture()
 					if c.before != nil {
-						c.before(t, f)
+						c.before(t, f, in)
 					}
 					var told error
-					h := middleware.EachSQSBody(key, handles[order], f.options(
+					inside := middleware.WithLock(key, handles[order], in.options()...)
+					h := middleware.EachSQSBody(key, func(ctx context.Context, o order) error {
+						time.Sleep(time.Duration(o.Item) * time.Second)
+						return inside(ctx, o)
+					}, f.options(
 						middleware.OnCompleted(middleware.Fail),
 						middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error { return ends(next(ctx)) }),
 						middleware.OnFailed(func(_ context.Context, fs failed) { told = fs[0].Err }),

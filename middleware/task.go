@@ -51,7 +51,7 @@ type task[R any] struct {
 	throttled  error      // what the store said then, the last time; nil: nothing
 	blocked    bool       // an earlier record of its group failed
 	notBegun   bool       // it was too late, or an earlier record failed
-	mayRun     bool       // it did not run for a reason that may pass
+	mayRun     bool       // its handler, or a wrapper in that, did not run for a reason that may pass
 }
 
 // openRecord returns the key and the handler of a record. A *lock.NoKeyError
@@ -135,7 +135,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if errors.As(err, new(*lock.InterruptedError)) && !ran { // it fails whenever it comes again
 		err = Permanent(err)
 	}
-	t.mayRun = err != nil && !ran && !isPermanent(err) && !isOfEvent(err)
+	t.mayRun = err != nil && !isPermanent(err) && (isOfLock(err) || !ran && !isOfEvent(err))
 	if d.each.onlyLatest && err == nil && (ran || t.claim.Coalescer != "") {
 		t.served = &serving{except: t.claim.Coalescer, by: t.key}
 	}
@@ -152,6 +152,12 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 // or that it was completed, so that its handler never runs.
 func isOfEvent(err error) bool {
 	return errors.As(err, new(*lock.NoKeyError)) || errors.As(err, new(*lock.PayloadMismatchError)) || errors.Is(err, lock.ErrCompleted)
+}
+
+// isOfLock reports whether an error says that a lock could not be acquired, if
+// only one inside the handler.
+func isOfLock(err error) bool {
+	return errors.Is(err, lock.ErrHeld) || errors.As(err, new(*lock.StoreError)) || errors.As(err, new(*lock.DeadlineError))
 }
 
 // reportFailed reports why a record failed, and returns it. A panic of the
