@@ -48,7 +48,7 @@ type HeldError struct {
 	Cooldown bool
 	Limit    int // of [Locker.AcquireOneOf]: so many invocations hold the name; 0: one does
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
-	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
+	// near. Nil if MaxWait is zero, or was itself too short.
 	Cause error
 	// Err is the answer of a service that locks the resource itself, such as Azure
 	// a blob (package bloblease). Nil for the locks of a [Locker].

@@ -215,6 +215,84 @@ func TestHoldAtLeastWaits(t *testing.T) {
 	})
 }
 
+// TestHoldAtLeastLongerThanTheWait shows that nobody waits for a cooldown that
+// lasts longer than the wait may, and that the error is that of the wait.
+func TestHoldAtLeastLongerThanTheWait(t *testing.T) { // F19
+	t.Parallel()
+	const least = 10 * time.Second
+	for name, c := range map[string]struct {
+		slots          int
+		wait, deadline time.Duration // zero: none
+		work           time.Duration // of a holder of the last slot, without a cooldown; zero: it cools too
+		took           time.Duration // at most, until it is acquired; zero: it is refused immediately
+		cause          error
+	}{
+		"longer":                   {slots: 1, wait: time.Second},
+		"as long":                  {slots: 1, wait: least},
+		"shorter":                  {slots: 1, wait: least + time.Microsecond, took: least + time.Microsecond},
+		"longer than the deadline": {slots: 1, wait: time.Minute, deadline: least, cause: context.DeadlineExceeded},
+		"no wait":                  {slots: 1, deadline: 2 * time.Second},
+		"in both slots":            {slots: 2, wait: time.Second},
+		"in one of two slots":      {slots: 2, wait: 5 * time.Second, work: time.Second, took: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				cools, last := f.limited(c.slots, lock.Options{HoldAtLeast: least}), f.limited(c.slots, lock.Options{})
+				if c.work == 0 {
+					last = cools
+				}
+				for range c.slots - 1 {
+					_ = f.mustAcquire(cools, resource).Release()
+				}
+				holder := f.mustAcquire(last, resource)
+				time.AfterFunc(c.work, func() { _ = holder.Release() })
+				synctest.Wait()
+				ctx := t.Context()
+				if c.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+				}
+				began := time.Now()
+				lk, err := f.limited(c.slots, lock.Options{MaxWait: c.wait}).Acquire(ctx, resource)
+				took := time.Since(began)
+				if c.took > 0 {
+					if err != nil || took > c.took {
+						t.Fatalf("%v after %v", err, took)
+					}
+					_ = lk.Release()
+					return
+				}
+				held := (*lock.HeldError)(nil)
+				if !errors.As(err, &held) || took > 0 || !held.Cooldown || !held.Until.Equal(began.Add(least)) || held.Cause != c.cause {
+					t.Errorf("%#v after %v", err, took)
+				}
+			})
+		})
+	}
+}
+
+// TestHoldAtLeastTakesNoPlace shows that who gives up because of a cooldown
+// takes no place in line, which would cost those behind it time.
+func TestHoldAtLeastTakesNoPlace(t *testing.T) { // F19
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		first := f.mustAcquire(f.locker(lock.Options{}), resource)
+		time.AfterFunc(20*time.Millisecond, func() {
+			_ = first.Release()
+			_ = f.mustAcquire(f.locker(lock.Options{HoldAtLeast: time.Hour}), resource).Release()
+		})
+		began := time.Now()
+		_, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), resource)
+		if took := time.Since(began); !isHeld(err) || took > time.Second || f.faulty.Requests(fault.Join) > 0 {
+			t.Errorf("%v after %v, with %d places taken", err, took, f.faulty.Requests(fault.Join))
+		}
+	})
+}
+
 // TestHoldAtLeastClockSetBack sets the holder's clock back by a day: the name
 // stays held for HoldAtLeast from the end, not for a day.
 func TestHoldAtLeastClockSetBack(t *testing.T) { // F14

@@ -192,7 +192,8 @@ func (s *search) again(next *slot, now time.Time) (*slot, error) {
 	}
 	if s.mayWait() {
 		s.row = firstToEnd(s.slots).row
-		if err := s.sleep(now, max(next.due.Sub(now), s.spacing(next, now))); err != nil {
+		inVain := !slices.ContainsFunc(s.slots, func(one slot) bool { return !one.coolsTooLong(now) })
+		if err := s.sleep(now, max(next.due.Sub(now), s.spacing(next, now)), inVain); err != nil {
 			return nil, err
 		}
 		s.until = s.askUntil()

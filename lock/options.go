@@ -50,8 +50,9 @@ type Options struct {
 	Reserve time.Duration
 	// MaxWait is how long to wait for a name that is held. Zero: not at all,
 	// because Lambda bills the wait, and every source except a synchronous caller
-	// delivers the event again. If the store is a [driver.Line], waiters are served
-	// roughly first come, first served; this is not guaranteed.
+	// delivers the event again. Nobody waits for a cooldown that lasts longer. If
+	// the store is a [driver.Line], waiters are served roughly first come, first
+	// served; this is not guaranteed.
 	MaxWait time.Duration
 	// HoldAtLeast keeps a name held for at least that long from when it was
 	// acquired, whether the work succeeds or fails, and without a further request.

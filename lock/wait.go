@@ -46,26 +46,35 @@ func (w *waiter) run() error {
 }
 
 // wait sleeps until it is worth asking for the name again. It returns a
-// [*HeldError] if no wait is allowed, or if the wait has lasted long enough or
-// was cut short.
+// [*HeldError] if no wait is allowed or would help, or if it has lasted long
+// enough or was cut short.
 func (w *waiter) wait(round int) error {
 	now := w.clock.Now()
 	look := w.nextLook(now, round)
-	if end, _ := w.waitEnd(); w.joins() && now.Before(end) {
+	inVain := w.coolsTooLong(now)
+	if end, _ := w.waitEnd(); w.joins() && now.Before(end) && !inVain {
 		w.join(end)
 		now = w.clock.Now()
 		look = w.nextLook(now, round)
 	}
-	return w.sleep(now, look)
+	return w.sleep(now, look, inVain)
 }
 
-// sleep waits as long as look says, if the wait may last that long.
-func (w *waiter) sleep(now time.Time, look time.Duration) error {
+// coolsTooLong reports whether the name stays held until the wait is over,
+// because it is in a cooldown: only an operator ends that sooner.
+func (w *waiter) coolsTooLong(now time.Time) bool {
+	end, _ := w.waitEnd()
+	return w.row.Cooling() && w.row.Until.Sub(clock.Wall(w.clock)) >= end.Sub(now)
+}
+
+// sleep waits as long as look says, if the wait may last that long and is not
+// in vain.
+func (w *waiter) sleep(now time.Time, look time.Duration, inVain bool) error {
 	if w.locker.opts.MaxWait == 0 {
 		return w.heldError(nil)
 	}
 	end, cause := w.waitEnd()
-	if !now.Before(end) {
+	if inVain || !now.Before(end) {
 		return w.heldError(cause)
 	}
 	err := w.clock.Sleep(w.ctx, min(look, end.Sub(now)))

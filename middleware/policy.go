@@ -49,8 +49,9 @@ type replayPolicy struct{}
 // Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
 // wait. It stops earlier if one more request, of up to 2 s, would leave the
 // handler less than 100 ms to run, so let the timeout be longer than atMost and
-// a run together. After that it does the same as [Fail], or over HTTP answers
-// with status 409. Lambda bills the waiting time.
+// a run together. For a cooldown that lasts longer, it does not wait at all.
+// After that it does the same as [Fail], or over HTTP answers with status 409.
+// Lambda bills the waiting time.
 func Wait(atMost time.Duration) HeldPolicy {
 	return waitPolicy(atMost)
 }
