@@ -69,15 +69,14 @@ type starter struct {
 }
 
 func (s *starter) start(ctx context.Context, o order) error {
-	lease, ok := lock.FromContext(ctx)
-	if !ok {
-		return errors.New("the handler has no lease")
+	name, err := idFor(ctx, "fulfil")
+	if err != nil {
+		return err
 	}
 	payload, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	name := idFor("fulfil", lease.Key)
 	_, err = s.client.Invoke(ctx, &lambdaclient.InvokeInput{
 		FunctionName: &s.function, InvocationType: types.InvocationTypeEvent, Payload: payload, DurableExecutionName: aws.String(name),
 	})
@@ -90,8 +89,14 @@ func (s *starter) start(ctx context.Context, o order) error {
 
 // idFor returns an id for one effect of an event, of 64 letters and digits. It
 // is the same in every try and every delivery of the event, and differs between
-// events, names and effects.
-func idFor(effect string, k lock.Key) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", effect, k.Name, k.Event))
-	return hex.EncodeToString(sum[:])
+// events, names and effects. Only a lock whose key has an Event knows which one
+// it is.
+func idFor(ctx context.Context, effect string) (string, error) {
+	for _, lease := range lock.Leases(ctx) {
+		if k := lease.Key; k.Event != "" {
+			sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", effect, k.Name, k.Event))
+			return hex.EncodeToString(sum[:]), nil
+		}
+	}
+	return "", errors.New("the handler has no lock whose key has an Event")
 }

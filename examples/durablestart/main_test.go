@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -12,6 +13,7 @@ import (
 	lambdaclient "github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -62,39 +64,55 @@ func TestStart(t *testing.T) {
 	if !deliver("m-1", o17) || !deliver("m-2", o17) {
 		t.Error("a further delivery failed")
 	}
-	name := idFor("fulfil", lock.Key{Name: "order/o-17", Event: "o-17"})
-	if len(x.payloads) != 1 || x.payloads[name] != o17 || x.starts != 2 {
+	name, _, err := idUnder(t, memstore.New(), "fulfil", lock.Key{Name: "order/o-17", Event: "o-17"})
+	if err != nil || len(x.payloads) != 1 || x.payloads[name] != o17 || x.starts != 2 {
 		t.Errorf("executions %q after %d starts; want %s after 2", x.payloads, x.starts, name)
 	}
 }
 
-// TestIDFor: the id of an effect does not change with the delivery, the fence
-// does.
+// idUnder returns the id that an effect has under locks with these keys, the
+// outermost first, and the fence of the innermost.
+func idUnder(t *testing.T, store driver.Store, effect string, keys ...lock.Key) (id string, fence int64, err error) {
+	handler := func(ctx context.Context, _ string) error {
+		lease, _ := lock.FromContext(ctx)
+		fence = lease.Fence
+		id, err = idFor(ctx, effect)
+		return http.ErrNotSupported // so that the next delivery runs
+	}
+	for _, k := range slices.Backward(keys) {
+		handler = middleware.WithLock(func(context.Context, string) (lock.Key, error) { return k, nil }, handler, middleware.Store(store))
+	}
+	_ = handler(t.Context(), "") // the error above
+	return id, fence, err
+}
+
+// TestIDFor: the id of an effect does not change with the delivery, nor with a
+// lock inside that knows no event. The fence changes with the delivery.
 func TestIDFor(t *testing.T) {
 	t.Parallel()
 	store := memstore.New()
-	leaseOf := func(k lock.Key) lock.Lease {
-		var lease lock.Lease
-		handler := middleware.WithLock(func(context.Context, string) (lock.Key, error) { return k, nil }, func(ctx context.Context, _ string) error {
-			lease, _ = lock.FromContext(ctx)
-			return http.ErrNotSupported // so that the next delivery runs
-		}, middleware.Store(store))
-		_ = handler(t.Context(), "") // the error above
-		return lease
+	k, customer := lock.Key{Name: "s3/bucket/a", Event: "0055"}, lock.Key{Name: "customer"}
+	first, fence, err := idUnder(t, store, "charge", k)
+	again, later, _ := idUnder(t, store, "charge", k)
+	inside, _, _ := idUnder(t, store, "charge", k, customer)
+	if err != nil || first != again || first != inside || fence >= later {
+		t.Errorf("first delivery %s with fence %d, second %s with %d, inside another lock %s, %v: want the same id and a larger fence", first, fence, again, later, inside, err)
 	}
-	k := lock.Key{Name: "s3/bucket/a", Event: "0055"}
-	first, second := leaseOf(k), leaseOf(k)
-	if idFor("charge", first.Key) != idFor("charge", second.Key) || first.Fence >= second.Fence {
-		t.Errorf("first delivery %+v, second %+v: want the same id and a larger fence", first, second)
-	}
-	for what, other := range map[string]string{
-		"another effect":               idFor("refund", k),
-		"the event of another object":  idFor("charge", lock.Key{Name: "s3/bucket/b", Event: "0055"}),
-		"another event of the object":  idFor("charge", lock.Key{Name: "s3/bucket/a", Event: "0056"}),
-		"the same text, cut elsewhere": idFor("charge", lock.Key{Name: "s3/bucket/a0055", Event: ""}),
+	for what, other := range map[string]struct {
+		effect string
+		keys   []lock.Key
+	}{
+		"another effect":               {"refund", []lock.Key{k}},
+		"the event of another object":  {"charge", []lock.Key{{Name: "s3/bucket/b", Event: "0055"}}},
+		"another event of the object":  {"charge", []lock.Key{{Name: "s3/bucket/a", Event: "0056"}}},
+		"another event, inside a lock": {"charge", []lock.Key{{Name: "s3/bucket/a", Event: "0056"}, customer}},
+		"the same text, cut elsewhere": {"charge", []lock.Key{{Name: "s3/bucket/a00", Event: "55"}}},
 	} {
-		if other == idFor("charge", k) {
-			t.Errorf("%s has the same id", what)
+		if id, _, err := idUnder(t, store, other.effect, other.keys...); err != nil || id == first {
+			t.Errorf("%s: %s, %v", what, id, err)
 		}
+	}
+	if id, _, err := idUnder(t, store, "charge", customer); err == nil {
+		t.Errorf("a lock without an event gives the id %s", id)
 	}
 }
