@@ -87,7 +87,9 @@ func Around[R any](f func(ctx context.Context, record R, next func(context.Conte
 // its records have ended and before the batch is answered. f gets the records
 // that would be returned, in the order of the batch, also those that were not
 // begun. It may put one elsewhere and set its Err to nil: then the record is
-// acknowledged. Package redelivery does that for SQS.
+// acknowledged, but not remembered. If another record brings the batch back, as
+// in a stream, it runs again and f gets it again, so put it there under its id.
+// Package redelivery does that for SQS.
 //
 // If a record failed with [Permanent] and others wait for it in order, f is
 // called with it alone before the next one begins, possibly for several groups
