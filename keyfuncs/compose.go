@@ -143,7 +143,8 @@ func nothingFrom(source, part string) error {
 // [*lock.PayloadMismatchError]. The payload is what from returns: its Payload
 // or, if it has none, its Name. It takes the place of the Payload of key, and
 // over HTTP of the caller that package middleware compares: see [HTTPTarget]
-// and [Caller]. Without an Event, payloads are not compared.
+// and [Caller]. Without an Event, payloads are not compared; nor with an Order
+// once the event is not remembered any more: then it is stale.
 func PayloadFrom[E any](key, from Func[E]) Func[E] {
 	notNil("PayloadFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
