@@ -154,10 +154,11 @@ func CompletedIf[T any](f func(result T) bool) Option {
 //
 // If f returns the error it was given, that is answered as without OnError; if
 // it returns another one, the invocation fails with that. f is called only
-// where the invocation would fail, so not for [Skip], OnHeld([Respond]) or a
-// replayed result. Of its results for an event of a queue or a stream that is
-// not completed, only a partial answer with failures counts, because any other
-// would acknowledge the event: the invocation fails with the error given to f.
+// where the invocation would fail, or over HTTP answer with status 409, 422 or
+// 400, so not for [Skip], OnHeld([Respond]) or a replayed result. Of its
+// results for an event of a queue or a stream that is not completed, only a
+// partial answer with failures counts, because any other would acknowledge the
+// event: the invocation fails with the error given to f.
 func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 	if f == nil {
 		refuse("OnError(nil): pass a function, or leave the option out")
