@@ -45,9 +45,10 @@ type Options struct {
 }
 
 // SQS returns the option for [middleware.EachSQSMessage] and
-// [middleware.EachSQSBody]. It takes the place of middleware.OnFailed. client
-// is for the Region of the queues; o may be nil. SQS panics if client is nil or
-// a setting makes no sense.
+// [middleware.EachSQSBody]. It takes the place of a middleware.OnFailed before
+// it, and one after it takes that of SQS. client is for the Region of the
+// queues; o may be nil. SQS panics if client is nil or a setting makes no
+// sense.
 func SQS(client Client, o *Options) middleware.Option {
 	if c := reflect.ValueOf(client); !c.IsValid() || c.Kind() == reflect.Pointer && c.IsNil() {
 		panic("lambdalock: redelivery.SQS was given no client: pass an *sqs.Client")
