@@ -59,9 +59,9 @@ type service struct{ url string }
 // of it does not repeat: the same id gets the same answer again, so somebody
 // has to look.
 func (s service) charge(ctx context.Context, o order) error {
-	lease, ok := lock.FromContext(ctx)
-	if !ok {
-		return errors.New("the handler has no lease")
+	id, err := idFor(ctx, "charge")
+	if err != nil {
+		return err
 	}
 	form := url.Values{
 		"amount": {strconv.FormatInt(o.Amount, 10)}, "currency": {"eur"}, "metadata[order]": {o.ID},
@@ -72,7 +72,7 @@ func (s service) charge(ctx context.Context, o order) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Idempotency-Key", idFor("charge", lease.Key))
+	request.Header.Set("Idempotency-Key", id)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("charge order %s: %w", o.ID, err)
@@ -96,8 +96,14 @@ func (s service) charge(ctx context.Context, o order) error {
 
 // idFor returns an id for one effect of an event, of 64 letters and digits. It
 // is the same in every try and every delivery of the event, and differs between
-// events, names and effects.
-func idFor(effect string, k lock.Key) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", effect, k.Name, k.Event))
-	return hex.EncodeToString(sum[:])
+// events, names and effects. Only a lock whose key has an Event knows which one
+// it is.
+func idFor(ctx context.Context, effect string) (string, error) {
+	for _, lease := range lock.Leases(ctx) {
+		if k := lease.Key; k.Event != "" {
+			sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", effect, k.Name, k.Event))
+			return hex.EncodeToString(sum[:]), nil
+		}
+	}
+	return "", errors.New("the handler has no lock whose key has an Event")
 }

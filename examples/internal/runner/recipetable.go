@@ -61,7 +61,7 @@ var recipes = []example{
 		},
 		without: []protection{
 			{"confirm", []string{`"confirm": {"true"}, `, ""}, delivered, "0 pieces of work, want 1"},
-			{"the order's id", []string{`idFor("charge", lease.Key)`, "fmt.Sprint(lease.Fence)"}, killedAtWork("stripe/o-17"), "2 pieces of work, want 1"},
+			{"the order's id", []string{`"%q %q %q", effect, k.Name, k.Event`, `"%q %q %d", effect, k.Name, lease.Fence`}, killedAtWork("stripe/o-17"), "2 pieces of work, want 1"},
 			{"Once", []string{"keyfuncs.Once(keyfuncs.ByField(func(o order) string { return o.ID }))", "keyfuncs.ByField(func(o order) string { return o.ID })"}, sentTwice, "2 pieces of work, want 1"},
 		},
 	},
