@@ -151,11 +151,12 @@ func TestFullTable(t *testing.T) { // F12, F63
 					ctx, stop = context.WithTimeout(ctx, c.deadline)
 					defer stop()
 				}
-				if c.cancelled > 0 {
-					time.AfterFunc(c.cancelled, func() { cancel(errRecord) })
-				}
 				f, runs := newFixture(), &runLog{}
 				table := &fault.Limited{Store: memstore.New(), Rate: 1000, Wait: 5 * time.Millisecond, Full: fullFor(c.fullFor)}
+				if c.cancelled > 0 {
+					time.AfterFunc(c.cancelled, func() { cancel(errRecord) })
+					table.Wait = 0 // so that it comes during none: that claim would be given up, for up to 2 s
+				}
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Store(table))...)
 				var batch events.SQSEvent
 				var ids []string
