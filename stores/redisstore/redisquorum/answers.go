@@ -160,6 +160,29 @@ func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
 	return row
 }
 
+// previous returns the run of the dead owner from whom a claim takes over. A
+// node that missed a release still has the owner. So an owner that is not left
+// on a majority does not count if a node is free whose stamp is not below that
+// of its claim, because the release has raised it, or if a majority had another
+// claim last.
+func (q *Store) previous(got answers) driver.InterruptedEvent {
+	left := func(a *answer) bool { return !failed(a) && a.Row.Previous != driver.InterruptedEvent{} }
+	last := &answer{}
+	for i := range got {
+		owner := &got[i]
+		if !left(owner) || owner.ClaimBefore <= last.ClaimBefore {
+			continue
+		}
+		same := count(got, func(a *answer) bool { return left(a) && a.ClaimBefore == owner.ClaimBefore })
+		freed := count(got, func(a *answer) bool { return !left(a) && a.ClaimBefore >= owner.ClaimBefore })
+		others := count(got, func(a *answer) bool { return a.ClaimBefore != "" && a.ClaimBefore != owner.ClaimBefore })
+		if same >= q.need || freed == 0 && others < q.need {
+			last = owner
+		}
+	}
+	return last.Row.Previous
+}
+
 // rows returns the rows that can be read, the one with the latest stamp first.
 func (got answers) rows() []*driver.Row {
 	rows := make([]*driver.Row, 0, len(got))

@@ -1103,6 +1103,103 @@ func TestReleaseMissesNode(t *testing.T) {
 	}
 }
 
+// TestPreviousOwner claims a name whose last lease has ended, when the servers
+// tell different things of its owner: only one that a majority never released
+// is dead.
+func TestPreviousOwner(t *testing.T) { // F19
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(q *previousTest)
+		want   string // whose run it was; empty: nobody's
+	}{
+		"dead": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+		}, "first"},
+		"dead, a server missed the claim, another lost it": {func(q *previousTest) {
+			q.claim("first", 0, 1)
+			q.minis[1].FlushAll()
+		}, "first"},
+		"dead, a server missed the claim and turned a waiter away": {func(q *previousTest) {
+			q.claim("first", 0, 1)
+			q.giveUp("second", 2)
+		}, "first"},
+		"dead, a server missed the claim and keeps a waiter's": {func(q *previousTest) {
+			q.claim("first", 1, 2)
+			redistest.MustAcquire(q.t, redistest.Must(redisstore.New(q.taps[0].Scripter)), q.claims["second"])
+		}, "first"},
+		"dead, a server missed the release before": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.release("first", 1, 2)
+			q.claim("second", 1, 2)
+		}, "second"},
+		"a server missed the release": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.release("first", 1, 2)
+		}, ""},
+		"a server missed the release, but not the end of a waiter": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.giveUp("second", 0)
+			q.release("first", 1, 2)
+		}, ""},
+		"a server keeps the claim of a waiter": {func(q *previousTest) {
+			q.claim("first", 1, 2)
+			redistest.MustAcquire(q.t, redistest.Must(redisstore.New(q.taps[0].Scripter)), q.claims["second"])
+			q.release("first", 1, 2)
+		}, ""},
+		"a server missed two releases": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.release("first", 1, 2)
+			q.claim("second", 1, 2)
+			q.release("second", 1, 2)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := &previousTest{newQuorum(t, 3), t, map[string]*driver.Claim{}}
+			for i, event := range []string{"first", "second", "next"} {
+				claim := redistest.Claim("n")
+				claim.Event, claim.Stamp = event, claim.Stamp.Add(time.Duration(i)*time.Second)
+				q.claims[event] = claim
+			}
+			c.before(q)
+			for _, m := range q.minis {
+				m.SetTime(time.Now().Add(2 * time.Minute))
+			}
+			q.only(0, 1, 2)
+			if row := redistest.MustAcquire(t, q, q.claims["next"]); row.Previous.Event != c.want {
+				t.Errorf("the claim took over from %+v, want %q", row.Previous, c.want)
+			}
+		})
+	}
+}
+
+// previousTest sends what the owners before sent, to some servers each.
+type previousTest struct {
+	*quorum
+	t      *testing.T
+	claims map[string]*driver.Claim
+}
+
+func (q *previousTest) claim(event string, nodes ...int) {
+	q.t.Helper()
+	q.only(nodes...)
+	redistest.MustAcquire(q.t, q, q.claims[event])
+}
+
+func (q *previousTest) release(event string, nodes ...int) {
+	q.t.Helper()
+	q.only(nodes...)
+	redistest.MustRelease(q.t, q, q.claims[event], nil)
+}
+
+// giveUp ends a claim that was not granted.
+func (q *previousTest) giveUp(event string, node int) {
+	q.t.Helper()
+	s := redistest.Settlement(q.claims[event])
+	s.Abandon = true
+	expect.Granted(redistest.Must(redisstore.New(q.taps[node].Scripter)).Settle(q.t.Context(), s))(q.t)
+}
+
 // TestRestoredStamp renews a lock that has one node through an earlier round.
 // That node then refuses the claims that the others refuse, and only when a
 // majority does so is another claim's node cleared.

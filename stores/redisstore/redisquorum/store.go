@@ -151,9 +151,9 @@ func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row dri
 		if a := &got[i]; granted(a) {
 			fences = append(fences, &a.Row)
 			least = max(least, a.Before+1)
-			row.Previous = cmp.Or(row.Previous, a.Row.Previous)
 		}
 	}
+	row.Previous = q.previous(got)
 	fence := max(least, highest(fences, q.need, fenceOf, cmp.Compare[int64]))
 	high := func(a *answer) bool { return granted(a) && a.Row.Fence >= fence }
 	if enough := count(got, high); enough < q.need {

@@ -43,19 +43,21 @@ type reply struct {
 	previous []string // the run of the holder that died: holder, event, payload and stamp; nil: there was none
 	settings []string
 	fields   map[string]string // of the row
-	before   string            // the fence before the claim, if it was granted just now
+	// If the claim was granted just now: the fence before it, and the stamp of the
+	// claim before it, or of the row if nobody held it.
+	fenceBefore, claimBefore string
 }
 
 // parseReply reads what the function answer of scripts/row.lua returns.
 func parseReply(v any) (reply, error) {
 	parts, ok := v.([]any)
-	if !ok || len(parts) != 6 {
+	if !ok || len(parts) != 7 {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
 	var now, row string
 	var previous, settings []any
-	for i, to := range []any{&r.applied, &now, &previous, &settings, &row, &r.before} {
+	for i, to := range []any{&r.applied, &now, &previous, &settings, &row, &r.fenceBefore, &r.claimBefore} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}

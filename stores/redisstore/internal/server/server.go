@@ -65,7 +65,10 @@ type Answer struct {
 	// Before is the fence that the row had before the claim. If that is not known,
 	// it is one less than the row's.
 	Before int64
-	Err    error
+	// ClaimBefore is the stamp of the claim that had the row before the claim, or
+	// that of the row if nobody held it. It is empty if that is not known.
+	ClaimBefore string
+	Err         error
 }
 
 // Released is set in [Answer.Applied] if a settlement released the row, and not
@@ -202,11 +205,11 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 		return Answer{Err: s.unreadable(err)}
 	}
 	before := row.Fence - 1
-	if r.before != "" {
-		before = number(r.before)
+	if r.fenceBefore != "" {
+		before = number(r.fenceBefore)
 	}
 	return Answer{
-		Row: row, Applied: r.applied, Before: before,
+		Row: row, Applied: r.applied, Before: before, ClaimBefore: r.claimBefore,
 		ClaimStamp: r.fields["claimStamp"], Cleared: r.fields["cleared"], MemoryStamp: r.fields["memoryStamp"],
 	}
 }

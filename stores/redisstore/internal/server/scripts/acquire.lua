@@ -89,4 +89,4 @@ if not oldStamp and ARGV[memory] then -- a node of a quorum that has lost the ro
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
   end
 end
-return answer(1, previous, asked, micros(before))
+return answer(1, previous, asked, micros(before), not own and (row[10] or oldStamp))

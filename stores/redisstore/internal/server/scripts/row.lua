@@ -1,7 +1,7 @@
 -- Every script begins with this part. The answer of each is the same: what was
 -- applied, the server's clock, the run of the holder that died, the server's memory
--- settings (if they were asked for), the row as it is afterwards, and the fence
--- before it (if the claim was granted just now).
+-- settings (if they were asked for), the row as it is afterwards, and if the claim
+-- was granted just now, the fence before it and the stamp of the claim before it.
 local key = KEYS[1]
 
 local time = redis.call('TIME')
@@ -51,8 +51,8 @@ local function packed()
   return table.concat(texts)
 end
 
-local function answer(applied, previous, asked, before)
-  return { applied, micros(now), previous, settings(asked), packed(), before or '' }
+local function answer(applied, previous, asked, fence, claimStamp)
+  return { applied, micros(now), previous, settings(asked), packed(), fence or '', claimStamp or '' }
 end
 
 -- keepFor makes the server delete the row after so many milliseconds.
