@@ -76,6 +76,11 @@ type movedScripts struct {
 	clock *movedClock
 }
 
+// Options tell the store that the client does not repeat requests.
+func (movedScripts) Options() *redis.Options {
+	return &redis.Options{Addr: "server", ContextTimeoutEnabled: true, MaxRetries: -1}
+}
+
 // Scan lets the store list its rows.
 func (s movedScripts) Scan(ctx context.Context, cursor uint64, match string, count int64) *redis.ScanCmd {
 	return s.Scripter.(*redis.Client).Scan(ctx, cursor, match, count)

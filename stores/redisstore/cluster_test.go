@@ -98,6 +98,27 @@ func TestRedirection(t *testing.T) {
 	redistest.MustAcquire(t, store, redistest.Claim("n"))
 }
 
+// TestRedirectedEnd ends a lock on the server to which its slot has moved. The
+// cluster client repeats what it has redirected, so a refusal may mean that an
+// earlier attempt was applied.
+func TestRedirectedEnd(t *testing.T) { // F5
+	t.Parallel()
+	minis, _ := newCluster(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{minis[0].Addr()}, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	store, target := redistest.Must(redisstore.New(client)), redistest.Must(redisstore.New(redistest.NewClient(t, minis[1].Addr())))
+	c := redistest.Claim("n")
+	redistest.MustAcquire(t, target, c)
+	redistest.MustRelease(t, target, c, nil)
+	minis[0].Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
+		if command == "EVALSHA" || command == "EVAL" {
+			c.WriteError("MOVED 1 " + minis[1].Addr())
+		}
+		return command == "EVALSHA" || command == "EVAL"
+	})
+	redistest.MustRelease(t, store, c, nil)
+}
+
 // TestClusterPermissions uses a cluster client whose user has nothing but what
 // the hints of denials name, while a slot moves to another server.
 func TestClusterPermissions(t *testing.T) { // F10, F40

@@ -18,9 +18,10 @@
 //
 // A cluster client, or a type that wraps a client, keeps its settings. It must
 // have ContextTimeoutEnabled, or New returns a *driver.ConfigError. If it
-// repeats a request that had no answer, which a cluster client always does, a
-// refusal does not tell whether an earlier attempt was applied, so package lock
-// abandons the claim with one more request.
+// repeats a request that had no answer, as a cluster client does after it was
+// redirected, a refusal does not tell whether an earlier attempt was applied.
+// So package lock abandons a claim with one more request, and the end of a lock
+// counts as applied if the row shows it.
 //
 // A *redis.Ring is refused: it moves names to another server when one does not
 // answer.

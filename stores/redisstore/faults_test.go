@@ -354,6 +354,76 @@ func TestErrors(t *testing.T) { // F2, F57
 	}
 }
 
+// repeating is a client that repeats each request, as if the first answer were
+// lost.
+type repeating struct{ redis.Scripter }
+
+func (repeating) Options() *redis.Options {
+	return &redis.Options{ContextTimeoutEnabled: true, MaxRetries: 3}
+}
+
+func (c repeating) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	if first := c.Scripter.EvalSha(ctx, sha, keys, args...); first.Err() != nil { // the script is not known
+		return first
+	}
+	return c.Scripter.EvalSha(ctx, sha, keys, args...)
+}
+
+// TestEndRepeatedByTheClient: the end of a lock that the client has repeated by
+// itself is refused, because it was applied before; or because the lock is
+// another's by now, or has lost its row.
+func TestEndRepeatedByTheClient(t *testing.T) { // F5, F6, F21
+	t.Parallel()
+	m := redistest.NewMini(t)
+	plain := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
+	repeats := redistest.Must(redisstore.New(repeating{redistest.NewClient(t, m.Addr())}))
+	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	before := driver.Memory{Completed: []driver.CompletedEvent{{Event: "before", Until: until}}, HighestOrder: "4"}
+	ends := map[string]func(*driver.Settlement){
+		"release":  func(*driver.Settlement) {},
+		"cooldown": func(s *driver.Settlement) { s.Now, s.Until = time.Now(), until },
+		"complete": func(s *driver.Settlement) {
+			s.Memory = &driver.Memory{Completed: append(before.Completed, driver.CompletedEvent{Event: "e", Until: until}), HighestOrder: "4"}
+		},
+		"order": func(s *driver.Settlement) { s.Memory = &driver.Memory{Completed: before.Completed, HighestOrder: "5"} },
+		"interrupted": func(s *driver.Settlement) {
+			s.Memory = &driver.Memory{Completed: before.Completed, HighestOrder: "4", Interrupted: []driver.InterruptedEvent{{Event: "e", Holder: "h", Since: s.Stamp, Until: until}}}
+		},
+		"no longer interrupted": func(s *driver.Settlement) { s.Memory = &before },
+	}
+	for end, change := range ends {
+		for name, c := range map[string]struct {
+			lose func(name string)
+			want bool
+		}{
+			"held":    {func(string) {}, true},
+			"no row":  {func(name string) { m.Del("lambdalock:" + name) }, false},
+			"another": {func(name string) { m.HSet("lambdalock:"+name, "ownerToken", "another's") }, false},
+		} {
+			t.Run(end+", "+name, func(t *testing.T) {
+				first, second := redistest.Claim(t.Name()), redistest.Claim(t.Name())
+				redistest.MustAcquire(t, plain, first)
+				remembered := before
+				remembered.Interrupted = []driver.InterruptedEvent{{Event: "e", Holder: "h", Since: first.Stamp, Until: until.Add(time.Second)}}
+				redistest.MustRelease(t, plain, first, &remembered)
+				second.Stamp = first.Stamp.Add(time.Microsecond)
+				redistest.MustAcquire(t, plain, second)
+				c.lose(t.Name())
+				s := redistest.Settlement(second)
+				change(s)
+				if row, ok, err := repeats.Settle(t.Context(), s); ok != c.want || err != nil {
+					t.Errorf("applied %v, error %v, row %+v", ok, err, row)
+				}
+				if c.want {
+					if _, ok, err := plain.Settle(t.Context(), s); ok || err != nil {
+						t.Errorf("sent twice by the caller: applied %v, error %v", ok, err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // wrapped is a client with these options.
 type wrapped struct {
 	redis.Scripter

@@ -224,32 +224,6 @@ func highest[T any](rows []*driver.Row, nth int, value func(*driver.Row) T, comp
 	return values[nth-1]
 }
 
-// settledBefore reports whether t was applied to the node, or the rest of it by
-// clear. If t completes something, what the row remembers tells that: another
-// claim may have raised the stamp since, and later owners may have completed
-// more. If t asks for a cooldown, only a node with its token counts: one that
-// was free, or was cleared, would let the next claim in. A node that completed
-// the event may have a later owner by now.
-func settledBefore(a *answer, t *driver.Settlement) bool {
-	row, m := &a.Row, t.Memory
-	completes := m != nil && len(m.Completed) > 0
-	stamp := t.Stamp.Truncate(time.Microsecond)
-	switch {
-	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder:
-		return false
-	case !t.Until.IsZero() && row.Cooldown != t.Token && !(completes && row.Stamp.After(stamp)):
-		return false
-	case completes:
-		last := m.Completed[len(m.Completed)-1]
-		return slices.ContainsFunc(row.Memory.Completed, func(c driver.CompletedEvent) bool {
-			return c.Event == last.Event && c.Until.UnixMilli() == last.Until.UnixMilli()
-		})
-	case m != nil && m.HighestOrder != "", row.Cooling() && row.Cooldown == t.Token, a.Cleared == t.Token:
-		return true
-	}
-	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(stamp)
-}
-
 // mergeMemories returns what any of the nodes remembers, and the stamp of the
 // claim that completed last. A node that was down, or that has lost its last
 // writes, knows fewer events than the others, or other ones. So an event keeps

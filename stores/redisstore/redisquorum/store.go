@@ -314,7 +314,7 @@ func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	if t.Abandon {
 		return row, count(got, applied) > 0, nil
 	}
-	settled := func(a *answer) bool { return released(a) || !failed(a) && settledBefore(a, t) }
+	settled := func(a *answer) bool { return released(a) || !failed(a) && a.SettledBefore(t) }
 	done := count(got, settled)
 	possible := done+count(got, failed) >= q.need
 	if 0 < done && done < q.need && possible && !t.Stamp.IsZero() {

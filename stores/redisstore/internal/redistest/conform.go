@@ -17,9 +17,10 @@ func Conform(t *testing.T, open func(clients ...redis.Scripter) driver.Store, cl
 	var ahead atomic.Int64
 	shifted := make([]redis.Scripter, len(clients))
 	for i, c := range clients {
-		shifted[i] = Clock{c, &ahead}
+		clock := Clock{c, &ahead}
+		shifted[i] = clock
 		if c.Options().ClientName == "impatient" {
-			shifted[i] = impatient{shifted[i]}
+			shifted[i] = impatient{clock}
 		}
 	}
 	store := open(shifted...)

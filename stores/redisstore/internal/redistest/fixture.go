@@ -26,6 +26,11 @@ type Clock struct {
 	Ahead *atomic.Int64 // nanoseconds
 }
 
+// Options tell the store that the client does not repeat requests.
+func (Clock) Options() *redis.Options {
+	return &redis.Options{Addr: "server", ContextTimeoutEnabled: true, MaxRetries: -1}
+}
+
 const timeCall = "redis.call('TIME')"
 
 // Eval implements [redis.Scripter].
@@ -159,11 +164,11 @@ func (c Clock) Scan(ctx context.Context, cursor uint64, match string, count int6
 }
 
 // impatient waits only a few milliseconds for a server that is paused.
-type impatient struct{ redis.Scripter }
+type impatient struct{ Clock }
 
 // Eval implements [redis.Scripter].
 func (c impatient) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	return c.Scripter.Eval(ctx, script, keys, args...)
+	return c.Clock.Eval(ctx, script, keys, args...)
 }

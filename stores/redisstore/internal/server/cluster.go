@@ -19,6 +19,9 @@ type followed struct{ error }
 
 func (e followed) Unwrap() error { return e.error }
 
+// redirected is the answer to such a request.
+type redirected struct{ answer any }
+
 // EvalSha implements [redis.Scripter].
 func (c routed) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return c.send(ctx, keys[0], func(s redis.Scripter) *redis.Cmd { return s.EvalSha(ctx, sha, keys, args...) })
@@ -59,6 +62,8 @@ func (c routed) send(ctx context.Context, key string, request func(redis.Scripte
 	case "MOVED", "ASK":
 		if cmd = request(c.ClusterClient); cmd.Err() != nil {
 			cmd.SetErr(followed{cmd.Err()})
+		} else {
+			cmd.SetVal(redirected{cmd.Val()})
 		}
 	}
 	return cmd

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -68,7 +69,10 @@ type Answer struct {
 	// ClaimBefore is the stamp of the claim that had the row before the claim, or
 	// that of the row if nobody held it. It is empty if that is not known.
 	ClaimBefore string
-	Err         error
+	// Repeatable is whether the client may have repeated the request by itself.
+	// Then a refusal may mean that an earlier attempt was applied.
+	Repeatable bool
+	Err        error
 }
 
 // Released is set in [Answer.Applied] if a settlement released the row, and not
@@ -152,7 +156,38 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 	if t.Memory != nil {
 		args = append(append(args, MemoryFields(t.Memory)...), more...)
 	}
-	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
+	a := s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
+	if a.Err == nil && a.Applied == 0 && a.Repeatable && !t.Abandon && a.SettledBefore(t) {
+		a.Applied = Released
+	}
+	return a
+}
+
+// SettledBefore reports whether t was applied before, or in a quorum the rest
+// of it when the node was cleared. If t completes something, what the row
+// remembers tells that: another claim may have raised the stamp since, and
+// later owners may have completed more. If t asks for a cooldown, only a row
+// with its token counts: one that was free, or was cleared, would let the next
+// claim in. A row that completed the event may have a later owner by now.
+func (a *Answer) SettledBefore(t *driver.Settlement) bool {
+	row, m := &a.Row, t.Memory
+	completes := m != nil && len(m.Completed) > 0
+	stamp := t.Stamp.Truncate(time.Microsecond)
+	switch {
+	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder,
+		m != nil && interruptedLines(row.Memory.Interrupted) != interruptedLines(m.Interrupted):
+		return false
+	case !t.Until.IsZero() && row.Cooldown != t.Token && !(completes && row.Stamp.After(stamp)):
+		return false
+	case completes:
+		last := m.Completed[len(m.Completed)-1]
+		return slices.ContainsFunc(row.Memory.Completed, func(c driver.CompletedEvent) bool {
+			return c.Event == last.Event && c.Until.UnixMilli() == last.Until.UnixMilli()
+		})
+	case m != nil && m.HighestOrder != "", row.Cooling() && row.Cooldown == t.Token, a.Cleared == t.Token:
+		return true
+	}
+	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(stamp)
 }
 
 // flag returns how a script is told that something is so.
@@ -192,6 +227,10 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 	if err != nil {
 		return Answer{Err: s.classify(err)}
 	}
+	repeatable := s.repeats
+	if r, ok := out.(redirected); ok {
+		out, repeatable = r.answer, true
+	}
 	r, err := parseReply(out)
 	if err != nil {
 		return Answer{Err: s.unreadable(err)}
@@ -209,7 +248,7 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 		before = number(r.fenceBefore)
 	}
 	return Answer{
-		Row: row, Applied: r.applied, Before: before, ClaimBefore: r.claimBefore,
+		Row: row, Applied: r.applied, Before: before, ClaimBefore: r.claimBefore, Repeatable: repeatable,
 		ClaimStamp: r.fields["claimStamp"], Cleared: r.fields["cleared"], MemoryStamp: r.fields["memoryStamp"],
 	}
 }
