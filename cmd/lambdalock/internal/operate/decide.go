@@ -18,6 +18,7 @@ type decision struct {
 	command         string
 	shown, question string // before it is done
 	change          func(driver.Memory) (*driver.Memory, error)
+	left            func(*driver.Memory) bool // whether something of it is undone; nil: nothing can be
 	done            string
 }
 
@@ -42,8 +43,12 @@ func decide(ctx context.Context, store driver.Store, namespace, key string, out 
 	if err := ask(ctx, d.question); err != nil {
 		return err
 	}
-	if err := edit(ctx, store, d.command, row.Name, d.change); err != nil {
+	after, err := edit(ctx, store, d.command, row.Name, d.change)
+	if err != nil {
 		return err
+	}
+	if d.left != nil && d.left(after) {
+		return fmt.Errorf("%s: a server of the quorum missed the change and still remembers what it was about: enter the command again", inspect.Safe(row.Name))
 	}
 	_, err = io.WriteString(out, d.done)
 	return err
@@ -53,28 +58,29 @@ func heldBy(name, holder string, until, now time.Time) error {
 	return no("%s is held by %s until %s: wait, or release it first", inspect.Safe(name), inspect.Safe(holder), inspect.Moment(until, now))
 }
 
-// edit changes what a row remembers. It holds the lock meanwhile, so that no
-// one else changes it, and no run completes what was to be forgotten.
-func edit(ctx context.Context, store driver.Store, command, name string, change func(driver.Memory) (*driver.Memory, error)) error {
+// edit changes what a row remembers, and returns what it remembers afterwards,
+// as far as the store tells. It holds the lock meanwhile, so that no one else
+// changes it, and no run completes what was to be forgotten.
+func edit(ctx context.Context, store driver.Store, command, name string, change func(driver.Memory) (*driver.Memory, error)) (*driver.Memory, error) {
 	e := &editor{Store: store, name: name}
 	locker, err := lock.New(e, &lock.Options{
 		Lease: lock.FixedLease(15 * time.Second), Remember: longestRemember, Logger: slog.New(slog.DiscardHandler),
 		Holder: func(context.Context) string { return "lambdalock " + command + " by " + person() },
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = locker.Do(ctx, lock.Key{Name: "row"}, func(context.Context) (err error) {
 		e.next, err = change(e.memory)
 		return err
 	})
 	if held := (*lock.HeldError)(nil); errors.As(err, &held) {
-		return heldBy(name, held.Holder, held.Until, time.Now())
+		return nil, heldBy(name, held.Holder, held.Until, time.Now())
 	}
 	if err != nil && e.unclear {
-		return fmt.Errorf("it may be changed nevertheless, as an answer is missing: look with show: %w", err)
+		return nil, fmt.Errorf("it may be changed nevertheless, as an answer is missing: look with show: %w", err)
 	}
-	return err
+	return &e.after, err
 }
 
 // editor is a store of one row. Its locks have another name than the row, whose
@@ -84,6 +90,7 @@ type editor struct {
 	name   string
 	memory driver.Memory  // of the row that was acquired
 	next   *driver.Memory // nil: unchanged
+	after  driver.Memory  // of the row that was changed
 
 	unclear bool // a change whose answer is missing may have been applied
 }
@@ -110,6 +117,9 @@ func (e *editor) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, 
 		}
 	}
 	row, ok, err := e.Store.Settle(ctx, &settlement)
+	if ok {
+		e.after = row.Memory
+	}
 	known := (*driver.Error)(nil)
 	e.unclear = e.unclear || err != nil && settlement.Memory != nil && !(errors.As(err, &known) && known.Unapplied)
 	return row, ok, err

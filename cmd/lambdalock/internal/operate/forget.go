@@ -35,7 +35,7 @@ Where keys have an Order (FIFO queues, streams, S3LatestRecord), an event up to 
 
 If a run was interrupted and its work was done nevertheless, use lambdalock complete.
 
-The status is 0 if the event was forgotten, 1 if the row does not remember it, while the lock is held, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
+The status is 0 if the event was forgotten, 1 if the row does not remember it, while the lock is held, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused, or if a server of a quorum still remembers the event.
 
 On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
 
@@ -63,7 +63,10 @@ func (c *Forget) forget(ctx context.Context, store driver.Store, out io.Writer, 
 			shown:    c.consequences(row, now),
 			question: "Forget " + inspect.Safe(c.Event) + "?",
 			change:   func(m driver.Memory) (*driver.Memory, error) { return c.without(m, row) },
-			done:     fmt.Sprintf("Forgotten. %s runs at its next delivery; nothing delivers it by itself.\n", inspect.Safe(c.Event)),
+			left: func(m *driver.Memory) bool {
+				return findCompleted(m, c.Event) >= 0 || c.ResetOrder && m.HighestOrder != ""
+			},
+			done: fmt.Sprintf("Forgotten. %s runs at its next delivery; nothing delivers it by itself.\n", inspect.Safe(c.Event)),
 		}, nil
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
@@ -20,6 +23,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // answering answers a question, after something has happened.
@@ -270,7 +274,7 @@ func TestForget(t *testing.T) {
 // completeAgain completes an event once more, as after it was forgotten.
 func completeAgain(t *testing.T, store *memstore.Store, event string) {
 	t.Helper()
-	err := edit(t.Context(), store, "forget", "orders/a", func(m driver.Memory) (*driver.Memory, error) {
+	_, err := edit(t.Context(), store, "forget", "orders/a", func(m driver.Memory) (*driver.Memory, error) {
 		m.Completed = slices.Clone(m.Completed)
 		for i := range m.Completed {
 			if m.Completed[i].Event == event {
@@ -325,6 +329,63 @@ func (s *forgetful) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 }
 
 // TestForgottenByTime: an event that has expired needs no forgetting.
+// slowOnce is a client of a server that is too slow for the next request.
+type slowOnce struct {
+	redis.Scripter
+	next bool
+}
+
+func (s *slowOnce) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	if s.next {
+		s.next = false
+		cmd := redis.NewCmd(ctx)
+		cmd.SetErr(io.EOF)
+		return cmd
+	}
+	return s.Scripter.EvalSha(ctx, sha, keys, args...)
+}
+
+// TestForgetOnAQuorum: a server of three that missed the claim keeps what it
+// remembers, although it answers when the row is changed.
+func TestForgetOnAQuorum(t *testing.T) { // F42
+	t.Parallel()
+	for name, reset := range map[string]bool{"an event": false, "an order": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clients := make([]redis.Scripter, 3)
+			for i := range clients {
+				c := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+				t.Cleanup(func() { _ = c.Close() })
+				clients[i] = c
+			}
+			slow := &slowOnce{Scripter: clients[2]}
+			clients[2] = slow
+			store := expect.Value(redisquorum.New(clients...))(t)
+			key := lock.Key{Name: "a", Event: "e1"}
+			if reset {
+				key = lock.Key{Name: "a", Order: "5"}
+			}
+			rowtest.Complete(t, store, key, nil)
+			forget := func(meanwhile func()) (string, error) {
+				var out strings.Builder
+				cmd := &Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e1", ResetOrder: reset}
+				err := trouble(cmd.forget(t.Context(), store, &out, answering(meanwhile, nil)))
+				return out.String(), err
+			}
+			out, err := forget(func() { slow.next = true })
+			if status(err) != 69 || !strings.Contains(fmt.Sprint(err), "enter the command again") || strings.Contains(out, "Forgotten") {
+				t.Errorf("a server still remembers it: %v\n%s", err, out)
+			}
+			if out, err := forget(func() {}); err != nil || !strings.Contains(out, "Forgotten") {
+				t.Errorf("again: %v\n%s", err, out)
+			}
+			if m := expect.Value(store.Read(t.Context(), "orders/a"))(t).Memory; len(m.Completed) > 0 || m.HighestOrder != "" {
+				t.Errorf("the row remembers %+v", m)
+			}
+		})
+	}
+}
+
 func TestForgottenByTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
