@@ -89,7 +89,7 @@ func (s *Server) classify(err error) error {
 	if !errors.As(err, &answered) {
 		e.Hint, e.Err = s.explain(err)
 		e.Lasting = errors.Is(err, redis.ErrClosed)
-		e.Unapplied = !repeats && (e.Lasting || errors.Is(err, redis.ErrPoolTimeout))
+		e.Unapplied = !repeats && (e.Lasting || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted))
 		return e
 	}
 	e.Answered = true
@@ -173,6 +173,8 @@ func (s *Server) explain(err error) (hint string, cause error) {
 		return "the server does not use TLS: write redis:// in a URL, or leave TLSConfig out of the client's options", err
 	case errors.Is(err, redis.ErrClosed):
 		return "the client was closed: close it when nothing uses the store any more", err
+	case errors.Is(err, redis.ErrPoolExhausted):
+		return "all connections of the client are in use: raise MaxActiveConns in its options", err
 	case errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &pool),
 		s.pool != nil && errors.Is(err, context.DeadlineExceeded) && exhausted(s.pool):
 		return "all connections of the client are in use: raise PoolSize in its options", err

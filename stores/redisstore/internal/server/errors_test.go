@@ -81,6 +81,7 @@ var errorFlags = []struct {
 	{context.DeadlineExceeded, unclear, "no answer in time"},
 	{context.Canceled, unclear, "caller's context"},
 	{redis.ErrPoolTimeout, unsent, "PoolSize"},
+	{redis.ErrPoolExhausted, unsent, "MaxActiveConns"},
 	{redis.ErrClosed, driver.Error{Unapplied: true, Lasting: true}, "close it"},
 }
 
