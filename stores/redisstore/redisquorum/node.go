@@ -86,8 +86,7 @@ func (n *node) connect(ctx context.Context) error {
 	}
 	opened := make(chan error, 1) // nobody may be left to receive
 	go func() {
-		c := clock.From(ctx)
-		ctx, cancel := c.WithDeadlineCause(context.WithoutCancel(ctx), c.Now().Add(connectTimeout), nil)
+		ctx, cancel := outlive(ctx)
 		defer cancel()
 		opened <- n.keep(answer{Err: n.Check(ctx)}).Err
 	}()
@@ -106,6 +105,13 @@ func (n *node) connect(ctx context.Context) error {
 			return &driver.Error{Store: n.String(), Unapplied: true, Err: errNotConnected}
 		}
 	}
+}
+
+// outlive returns a context for what must go on when ctx ends, but not for
+// ever.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	c := clock.From(ctx)
+	return c.WithDeadlineCause(context.WithoutCancel(ctx), c.Now().Add(connectTimeout), nil)
 }
 
 // keep returns a, and remembers that its connection is open and idle. The

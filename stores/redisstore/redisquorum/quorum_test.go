@@ -675,6 +675,47 @@ func TestUndoAfterCancellation(t *testing.T) { // F2
 	}
 }
 
+// TestUndoHasADeadline: one server refuses a claim, one does not answer when it
+// is given up, and the connections of the third are always used by others. It
+// ends all the same.
+func TestUndoHasADeadline(t *testing.T) { // F11
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var clients [3]redis.Scripter
+		for i := range clients {
+			clients[i] = distant(t, redistest.NewMachine(t), 0)
+		}
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(clients[2])), redistest.Claim("n"))
+		second := &tap{Scripter: clients[1]}
+		second.fail = func(n int32) error {
+			if n > 1 { // the first is the claim
+				return io.EOF
+			}
+			return nil
+		}
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(clients[1])), redistest.Claim("other")) // now the server knows the script
+		q := redistest.Must(redisquorum.New(clients[0], second, clients[2]))
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			for {
+				select {
+				case <-q.Idle(0):
+				case <-ended:
+					return
+				}
+			}
+		}()
+		synctest.Wait() // it takes the connections first
+		began := time.Now()
+		_, ok, err := q.Acquire(t.Context(), redistest.Claim("n"))
+		var e *driver.Error
+		if took := time.Since(began); ok || !errors.As(err, &e) || !e.Lasting || took > 2*time.Second {
+			t.Errorf("after %v: granted %v, error %v", took, ok, err)
+		}
+	})
+}
+
 // TestUndoIsLost shows what a refusal means whose undo did not arrive: a
 // minority that keeps the claim does not matter, a majority is an error after
 // which package lock gives the claim up.

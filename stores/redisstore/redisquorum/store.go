@@ -113,7 +113,9 @@ func has(c *driver.Claim) func(*answer) bool {
 func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 	t := &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
 	granted := func(a *answer) bool { return !failed(a) && a.Row.Token == c.Token }
-	undone := q.ask(context.WithoutCancel(ctx), got.where(func(a *answer) bool { return granted(a) || failed(a) }),
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	undone := q.ask(ctx, got.where(func(a *answer) bool { return granted(a) || failed(a) }),
 		func(ctx context.Context, i int) answer { return q.nodes[i].Settle(ctx, t, c.Stamp, server.SameRound) })
 	if len(q.nodes)-count(undone, failed) >= q.need {
 		return nil
