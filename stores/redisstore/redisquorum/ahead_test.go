@@ -2,6 +2,7 @@ package redisquorum_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -185,6 +186,10 @@ func (a *leadTest) run(t *testing.T, lead, lag string) {
 	unsure := missed && lead == "stamp" && a.r != nil && len(a.nodes) == 2
 	if lead != "a later run" && (ok == unsure || err != nil != unsure) {
 		t.Errorf("%s: applied %v, error %v, row %+v", a.name, ok, err, row)
+	}
+	var e *driver.Error
+	if unsure && (!errors.As(err, &e) || e.Unapplied || !strings.Contains(err.Error(), "1 of 3 servers failed")) {
+		t.Errorf("%s: error %#v, want one that names the server that is down", a.name, err)
 	}
 	a.only(0, 1, 2)
 	for _, i := range a.nodes {

@@ -79,6 +79,18 @@ func (q *Store) ask(ctx context.Context, selected func(node int) bool, request f
 	return got
 }
 
+// askAgain sends a further request of a step to the selected nodes. It returns
+// their answers to that, and the answers of the others from before.
+func (q *Store) askAgain(ctx context.Context, before answers, selected func(*answer) bool, request func(ctx context.Context, node int) answer) answers {
+	got := q.ask(ctx, before.where(selected), request)
+	for i := range got {
+		if !selected(&before[i]) {
+			got[i] = before[i]
+		}
+	}
+	return got
+}
+
 // tooFew returns an error if there is no majority of answers, or if two nodes
 // are the same server.
 func (q *Store) tooFew(got answers) error {

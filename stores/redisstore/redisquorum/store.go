@@ -158,10 +158,10 @@ func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row dri
 	row.Previous = q.previous(got)
 	fence := max(least, highest(fences, q.need, fenceOf, cmp.Compare[int64]))
 	high := func(a *answer) bool { return granted(a) && a.Row.Fence >= fence }
-	if enough := count(got, high); enough < q.need {
+	if count(got, high) < q.need {
 		low := func(a *answer) bool { return granted(a) && a.Row.Fence < fence }
-		raised := q.ask(ctx, got.where(low), func(ctx context.Context, i int) answer { return q.nodes[i].Acquire(ctx, c, fence, nil) })
-		if enough+count(raised, high) < q.need {
+		raised := q.askAgain(ctx, got, low, func(ctx context.Context, i int) answer { return q.nodes[i].Acquire(ctx, c, fence, nil) })
+		if count(raised, high) < q.need {
 			err := q.failure(raised)
 			err.Unapplied = false
 			return driver.Row{}, false, err
@@ -215,7 +215,7 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	row.Fence = highest(fences, max(q.need-(len(got)-len(fences)), 1), fenceOf, cmp.Compare[int64])
 	restored := q.restore(ctx, r, got, &row, claimStamp)
 	settled := func(a *answer) bool { return own(a) && a.ClaimStamp == claimStamp && a.Row.Fence >= row.Fence }
-	if count(got, settled)+count(restored, settled) < q.need {
+	if count(restored, settled) < q.need {
 		return driver.Row{}, false, q.failure(restored)
 	}
 	q.clear(ctx, r.Name, got, r.Now)
@@ -285,7 +285,7 @@ func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row
 		Name: r.Name, Token: r.Token, Event: row.Event, Payload: row.Payload, Holder: row.Holder, TakesMarks: row.TakesMarks,
 		Now: r.Now, Stamp: stamp, Until: row.Until, DeleteAfter: r.DeleteAfter,
 	}
-	return q.ask(ctx, got.where(func(a *answer) bool { return behind(a) || lost(a) }), func(ctx context.Context, i int) answer {
+	return q.askAgain(ctx, got, func(a *answer) bool { return behind(a) || lost(a) }, func(ctx context.Context, i int) answer {
 		if behind(&got[i]) {
 			again := &driver.Renewal{Name: r.Name, Token: r.Token, Now: r.Now, Until: row.Until, DeleteAfter: r.DeleteAfter}
 			if end := got[i].Row.Until; end.After(again.Until) { // of a renewal that no majority has
@@ -359,12 +359,7 @@ func released(a *answer) bool { return a.Applied&server.Released != 0 }
 // with another holder does not take it.
 func (q *Store) share(ctx context.Context, t *driver.Settlement, got answers, settled func(*answer) bool) {
 	others := func(a *answer) bool { return !failed(a) && !settled(a) && a.Row.Token != t.Token }
-	taken := q.ask(ctx, got.where(others), func(ctx context.Context, i int) answer {
+	copy(got, q.askAgain(ctx, got, others, func(ctx context.Context, i int) answer {
 		return q.nodes[i].Settle(ctx, t, t.Stamp, server.Takes)
-	})
-	for i := range got {
-		if others(&got[i]) {
-			got[i] = taken[i]
-		}
-	}
+	}))
 }
