@@ -92,7 +92,7 @@ func (q *Store) askAgain(ctx context.Context, before answers, selected func(*ans
 }
 
 // tooFew returns an error if there is no majority of answers, or if two nodes
-// are the same server.
+// are the same server. A setting that is wrong is told first.
 func (q *Store) tooFew(got answers) error {
 	seen := map[string]*node{}
 	for _, node := range q.nodes {
@@ -107,6 +107,12 @@ func (q *Store) tooFew(got answers) error {
 	}
 	if len(got)-count(got, failed) >= q.need {
 		return nil
+	}
+	for i := range got {
+		var wrong *driver.ConfigError
+		if errors.As(got[i].Err, &wrong) {
+			return wrong
+		}
 	}
 	return q.failure(got)
 }

@@ -1390,6 +1390,18 @@ func TestRows(t *testing.T) {
 			}
 		}
 	})
+	t.Run("clients without Scan", func(t *testing.T) {
+		q := newQuorum(t, 3)
+		mute := func(i int) redis.Scripter { return struct{ redis.Scripter }{q.taps[i].Scripter} }
+		redistest.MustAcquire(t, q, redistest.Claim("n"))
+		if names, err := list(redistest.Must(redisquorum.New(q.taps[0], q.taps[1], mute(2))), ""); err != nil || len(names) != 1 {
+			t.Errorf("one of three: %q, error %v", names, err)
+		}
+		_, err := list(redistest.Must(redisquorum.New(q.taps[0], mute(1), mute(2))), "")
+		if e := (*driver.ConfigError)(nil); !errors.As(err, &e) || !strings.Contains(e.Reason, "Scan") {
+			t.Errorf("two of three: error %v, want a ConfigError that names Scan", err)
+		}
+	})
 	t.Run("by who only reads", func(t *testing.T) {
 		var all, reading []redis.Scripter
 		for range 3 {
