@@ -171,7 +171,7 @@ func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 // LostError says that the lease can no longer be relied on. It is the cause
 // with which the work's context ends. [Lock.Complete] returns it if the name is
 // another's by then; as long as nobody has taken it over, even a late Complete
-// completes the event.
+// completes the event, except on a quorum of Redis servers.
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed
