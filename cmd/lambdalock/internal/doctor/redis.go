@@ -38,7 +38,7 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 	switch {
 	case info["aof_enabled"] == "":
 	case info["aof_enabled"] == "1":
-		found.ok(checkKept, "Redis %s keeps its writes (appendonly)", address)
+		found.ok(checkKept, "Redis %s writes its changes to disk (appendonly); a crash loses the last ones unless appendfsync, which INFO does not tell, is always", address)
 	default:
 		found.warn(checkKept, forStore, "Redis %s has appendonly no, so a restart loses locks and completed events: set appendonly yes, and check the fence where that matters", address)
 	}
