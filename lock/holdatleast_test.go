@@ -133,6 +133,10 @@ func TestHoldAtLeast(t *testing.T) {
 			f.faulty.Plan(fault.Release, fault.ApplyThenFail)
 			return lk.Release()
 		}, want: least},
+		"request lost": {key: event("e1"), work: time.Minute, end: func(f *fixture, lk *lock.Lock) error { // F4
+			f.faulty.Plan(fault.Release, fault.DropBefore)
+			return lk.Complete()
+		}, want: least},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

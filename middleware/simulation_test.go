@@ -44,6 +44,9 @@ func simulatedOptions(store driver.Store, o *lock.Options) []middleware.Option {
 	default:
 		panic("a lease that no option sets")
 	}
+	if o.HoldAtLeast > 0 {
+		options = append(options, middleware.HoldAtLeast(o.HoldAtLeast))
+	}
 	if o.MaxWait > 0 {
 		options = append(options, middleware.OnHeld(middleware.Wait(o.MaxWait)))
 	}

@@ -76,7 +76,9 @@ type mergedChange struct {
 
 // wholeRun is a run of the handler.
 type wholeRun struct {
+	p          *mergedProcess
 	name       string
+	fence      int64 // of its lock, under which there may be several
 	start, end time.Time
 	succeeded  bool
 }
@@ -245,7 +247,7 @@ func (p *mergedProcess) work(ctx context.Context, id string) (err error) {
 	m.mu.Lock()
 	c := m.byID[id]
 	fate, takes := m.random.IntN(100), time.Duration(m.random.IntN(2500))*time.Millisecond
-	r := wholeRun{name: c.name, start: time.Now()}
+	r := wholeRun{p: p, name: c.name, fence: lock.Leases(ctx)[0].Fence, start: time.Now()}
 	m.say("%s runs for %s with fate %d", id, c.name, fate)
 	m.mu.Unlock()
 	defer func() {
@@ -318,7 +320,7 @@ func (m *merged) judge() {
 			m.t.Errorf("seed %d: %s of %s came first at %v, acknowledged %v, and no whole run has begun since", m.seed, c.id, c.name, c.came, c.acknowledged)
 		}
 	}
-	last := map[string]wholeRun{}
+	last, first := map[string]wholeRun{}, map[string]wholeRun{} // first: of the last lock
 	for _, r := range m.runs {
 		if !r.end.After(r.start) { // its process had died
 			continue
@@ -327,5 +329,11 @@ func (m *merged) judge() {
 			m.t.Errorf("seed %d: %+v and %+v overlap", m.seed, before, r)
 		}
 		last[r.name] = r
+		if before := first[r.name]; before.fence != r.fence {
+			if before.p != nil && !before.p.isDead() && r.start.Sub(before.start) < m.least {
+				m.t.Errorf("seed %d: %+v and %+v begin less than %v apart", m.seed, before, r, m.least)
+			}
+			first[r.name] = r
+		}
 	}
 }

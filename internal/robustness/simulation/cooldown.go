@@ -1,10 +1,15 @@
 package simulation
 
-import (
-	"time"
+import "time"
 
-	"github.com/lambdalock/lambdalock/lock/driver"
-)
+// least is the HoldAtLeast of locks that have one. Some of it is left, after
+// short work, for a claimant whose clock is ahead.
+func (c Config) least() time.Duration {
+	if c.ServerClock || c.beyond() {
+		return 2 * time.Second
+	}
+	return c.Skew + 3*time.Second
+}
 
 // cooldown is how a lock of a name was ended: nobody may have the name before
 // its end.
@@ -14,11 +19,12 @@ type cooldown struct {
 	rollbacks int // of the row
 }
 
-// cools notes that the store has ended the lease of o with a cooldown. It
-// begins no earlier than the first request for it was sent. Where claimants'
-// clocks decide, that of the next one may be ahead.
-func (sim *simulation) cools(o ownership, s *driver.Settlement, known *owner) {
-	end := known.settled.Add(s.Until.Sub(s.Now))
+// cools notes that the store has ended the lease of o, whose first settlement
+// asked for a cooldown. It begins no earlier than that one was sent, whichever
+// was applied. Where claimants' clocks decide, that of the next one may be
+// ahead.
+func (sim *simulation) cools(o ownership, known *owner) {
+	end := known.settled.Add(known.cools)
 	if !sim.c.ServerClock {
 		end = end.Add(-sim.c.Skew)
 	}

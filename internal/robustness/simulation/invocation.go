@@ -136,7 +136,7 @@ func (inv *invocation) setup() setup {
 		s.lease = lock.Heartbeat(4 * time.Second)
 	}
 	if inv.random.IntN(8) == 0 && !inv.p.sim.c.NoCooldown {
-		s.least = 2 * time.Second
+		s.least = inv.p.sim.c.least()
 	}
 	return s
 }

@@ -31,11 +31,12 @@ type ownership struct{ name, token string }
 // owner is what is known of an [ownership].
 type owner struct {
 	event       string
-	open        bool      // a claim of it was granted, or got no answer
-	settling    bool      // a settlement of it was sent
-	first       time.Time // when its first claim was sent
-	settlements int       // that were sent
-	settled     time.Time // when the first of them was sent
+	open        bool          // a claim of it was granted, or got no answer
+	settling    bool          // a settlement of it was sent
+	first       time.Time     // when its first claim was sent
+	settlements int           // that were sent
+	settled     time.Time     // when the first of them was sent
+	cools       time.Duration // the cooldown that it asked for
 	last        settlement
 	gone        time.Time // from when it has no holder; zero: it may have one
 	rollbacks   int       // of its row when its last settlement was sent
@@ -93,6 +94,9 @@ func (sim *simulation) settles(s *driver.Settlement) ownership {
 	if known := sim.owners[o]; known != nil {
 		if known.settlements == 0 {
 			known.settled = time.Now()
+			if !s.Until.IsZero() {
+				known.cools = s.Until.Sub(s.Now)
+			}
 		}
 		known.settling = true
 		known.settlements++
@@ -116,8 +120,8 @@ func (sim *simulation) answered(o ownership, s *driver.Settlement, a *answer) {
 	if known.gone.IsZero() {
 		known.gone = time.Now()
 	}
-	if !s.Until.IsZero() && (a.ok || a.row.Cooldown == s.Token) {
-		sim.cools(o, s, known)
+	if known.cools > 0 && (a.ok || a.row.Cooldown == s.Token) {
+		sim.cools(o, known)
 	}
 	if a.ok && s.Memory != nil && known.rollbacks == sim.rollbacks(o.name) {
 		sim.confirmed(event{o.name, known.event}, o.token)

@@ -32,6 +32,11 @@ func TestChecksCanFail(t *testing.T) {
 		"refuses the owner's renewals":     {faultyStore{renew: func(r *driver.Renewal) { r.Token = "nobody" }}, "without a reason"},
 		"refuses the owner's settlements":  {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "without a reason"},
 		"panics":                           {faultyStore{panics: true}, "nobody planned"},
+		"has no cooldowns":                 {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Until = time.Time{} }}, "before the cooldown"},
+		"grants more than the limit":       {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "holders of the limited name"},
+		"grants what its holder asks for":  {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "locked under itself"},
+		"runs completed events":            {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "runs, although"},
+		"completes completed events":       {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "was completed by"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
