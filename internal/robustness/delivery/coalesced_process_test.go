@@ -2,6 +2,8 @@ package delivery_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 type mergedProcess struct {
 	*fault.Store
 	m        *merged
+	source   string
+	batch    []*mergedChange
+	places   map[string]int // in the batch: of what ran last of each group
 	requests atomic.Int64
 	dies     int64 // at that request; negative: it does not
 	died     atomic.Pointer[time.Time]
@@ -24,6 +29,24 @@ func (p *mergedProcess) die() {
 }
 
 func (p *mergedProcess) isDead() bool { return p.died.Load() != nil }
+
+// inOrder checks that no change runs after one that comes later in its group.
+func (p *mergedProcess) inOrder(c *mergedChange) {
+	place, group := slices.Index(p.batch, c), ""
+	switch {
+	case p.source == "SQS":
+		return
+	case p.m.byName && p.source != "FIFO" && p.source != "custom bus":
+		group = c.name
+	}
+	if p.source == "Kafka" { // two partitions
+		group += fmt.Sprint(place % 2)
+	}
+	if last := p.places[group]; place < last {
+		p.m.t.Errorf("seed %d: %s runs after %s", p.m.seed, c.id, p.batch[last].id)
+	}
+	p.places[group] = place
+}
 
 // now is the time or, if that was before, when the process died.
 func (p *mergedProcess) now() time.Time {

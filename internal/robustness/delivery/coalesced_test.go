@@ -24,10 +24,11 @@ import (
 // of the same names at the same time, to functions that coalesce them and have
 // any other options. Handlers fail in every way, processes die, and requests
 // and answers are lost. After each change that was acknowledged came, a whole
-// run of its name has begun that succeeded, and no two runs of a name overlap.
+// run of its name has begun that succeeded, no two runs of a name overlap, and
+// no change runs after a later one of its group.
 func TestCoalescedDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F32, F48
 	t.Parallel()
-	for _, source := range []string{"SQS", "FIFO", "Kinesis", "DynamoDB", "Kafka"} {
+	for source := range mergedSources {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
 			var all mergedTally
@@ -186,7 +187,7 @@ func (m *merged) givesUp(c *mergedChange) bool {
 func (m *merged) deliver(source string, batch []*mergedChange) []*mergedChange {
 	m.mu.Lock()
 	m.clients++
-	p := &mergedProcess{Store: fault.NewStore(m.store, fault.Usual(m.seed, faulty).Client(m.clients), &m.late), m: m, dies: -1}
+	p := &mergedProcess{Store: fault.NewStore(m.store, fault.Usual(m.seed, faulty).Client(m.clients), &m.late), m: m, source: source, batch: batch, places: map[string]int{}, dies: -1}
 	if m.random.IntN(20) == 0 {
 		p.dies = int64(m.random.IntN(8))
 	}
@@ -249,6 +250,7 @@ func (p *mergedProcess) work(ctx context.Context, id string) (err error) {
 	fate, takes := m.random.IntN(100), time.Duration(m.random.IntN(2500))*time.Millisecond
 	r := wholeRun{p: p, name: c.name, fence: lock.Leases(ctx)[0].Fence, start: time.Now()}
 	m.say("%s runs for %s with fate %d", id, c.name, fate)
+	p.inOrder(c)
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
