@@ -31,6 +31,14 @@ type Store struct {
 	mute atomic.Bool
 }
 
+// Callers look for these by their methods, and tests skip what is not there.
+var (
+	_ driver.Coalescer = (*Store)(nil)
+	_ driver.Line      = (*Store)(nil)
+	_ driver.Inspector = (*Store)(nil)
+	_ driver.Checker   = (*Store)(nil)
+)
+
 // New returns a Store that uses client. Each call switches the client's own
 // retries off, because package lock repeats requests itself, sooner than the
 // SDK would.

@@ -25,6 +25,13 @@ type Store struct {
 	until int // how many rows there may be before they are swept
 }
 
+// Callers look for these by their methods, and tests skip what is not there.
+var (
+	_ driver.Coalescer = (*Store)(nil)
+	_ driver.Line      = (*Store)(nil)
+	_ driver.Inspector = (*Store)(nil)
+)
+
 // New returns an empty store.
 func New() *Store { return &Store{} }
 

@@ -23,6 +23,13 @@ type Store struct {
 	known atomic.Bool
 }
 
+// Callers look for these by their methods, and tests skip what is not there.
+var (
+	_ driver.Coalescer = (*Store)(nil)
+	_ driver.Inspector = (*Store)(nil)
+	_ driver.Checker   = (*Store)(nil)
+)
+
 // New returns a Store that keeps its rows in o.
 func New(o Objects) *Store { return &Store{objects: o} }
 

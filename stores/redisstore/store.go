@@ -16,6 +16,14 @@ import (
 // concurrent use.
 type Store struct{ server *server.Server }
 
+// Callers look for these by their methods, and tests skip what is not there.
+var (
+	_ driver.Coalescer = (*Store)(nil)
+	_ driver.Line      = (*Store)(nil)
+	_ driver.Inspector = (*Store)(nil)
+	_ driver.Checker   = (*Store)(nil)
+)
+
 // New returns a Store that uses client: a *redis.Client, a
 // *redis.ClusterClient, or what wraps one. It returns a [*driver.ConfigError]
 // if the client cannot keep locks.
