@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-var only = flag.String("only", "none", "plant the bugs whose file or description matches `regexp`")
+var only = flag.String("only", "none", "plant the bugs of whose rows the first line matches `regexp`, or where they are")
 
 // limit is how long the tests may run. A bug that makes them hang is not
 // noticed well: a developer waits for the limit and learns nothing.
@@ -33,8 +33,11 @@ func TestPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := slices.DeleteFunc(load(t), func(r row) bool {
-		return !wanted.MatchString(r.file) && !wanted.MatchString(r.bug)
+		return !slices.ContainsFunc([]string{r.at, r.file, r.in, r.tests, r.breaks, r.bug}, wanted.MatchString)
 	})
+	if len(rows) == 0 {
+		t.Fatalf("no row matches %q, so nothing was planted: give a part of the first line of one, or of where it is", *only)
+	}
 	tests := map[string][]string{}
 	for _, r := range rows {
 		tests[r.in] = append(tests[r.in], r.tests)
