@@ -19,11 +19,22 @@ type Hold struct {
 	Start, End time.Time
 }
 
-// Check returns an error for every two holds of one name that overlap, and for
-// every hold whose fence is not above that of the hold before it. The times of
-// all holds must come from one clock.
+// Check returns an error for every two holds of one name that overlap, for
+// every hold whose fence is not above that of the hold before it, and for every
+// hold that ends before it starts: nothing would overlap with one whose End was
+// forgotten. The times of all holds must come from one clock.
 func Check(holds []Hold) error {
-	return errors.Join(append(Overlaps(holds), fences(holds)...)...)
+	return errors.Join(slices.Concat(endless(holds), Overlaps(holds), fences(holds))...)
+}
+
+func endless(holds []Hold) []error {
+	var errs []error
+	for _, h := range holds {
+		if h.End.Before(h.Start) {
+			errs = append(errs, fmt.Errorf("%q: the hold of %s from %s ends before it starts: set its End, to the present time if it goes on", h.Name, h.Holder, clock(h.Start)))
+		}
+	}
+	return errs
 }
 
 // Overlaps returns one error for each two holds of one name that overlap.

@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 		"overlap":             {history.Hold{Name: "a", Fence: 6, Start: at(19), End: at(30)}, "overlap of 1ms"},
 		"within":              {history.Hold{Name: "a", Fence: 6, Start: at(12), End: at(13)}, "overlap"},
 		"same fence":          {history.Hold{Name: "a", Fence: 5, Start: at(21), End: at(30)}, "fence 5"},
+		"no end":              {history.Hold{Name: "b", Fence: 1, Start: at(12)}, "set its End"},
 		"falling fence":       {history.Hold{Name: "a", Fence: 4, Start: at(21), End: at(30)}, "had 4"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,9 @@ type Hold struct {
 }
 
 // CheckHistory returns an error that lists every two holds of one name that
-// overlap, and every hold whose fence is not above that of the hold before it.
-// All times must come from one clock.
+// overlap, every hold whose fence is not above that of the hold before it, and
+// every hold that ends before it starts, as one does that has no End. All times
+// must come from one clock.
 func CheckHistory(holds []Hold) error {
 	all := make([]history.Hold, len(holds))
 	for i, h := range holds {
