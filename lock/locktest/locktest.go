@@ -81,6 +81,7 @@ func Run(t *testing.T, h Harness) {
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
 		"cooldown":                      cooldown,
 		"marks":                         marks,
+		"concurrent marks":              concurrentMarks,
 		"interrupted events":            interruptedEvents,
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,

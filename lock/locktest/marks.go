@@ -1,6 +1,10 @@
 package locktest
 
 import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -117,4 +121,71 @@ func closesForMarks(f *fixture, coalescer driver.Coalescer, settle func(*driver.
 	mark(c, true, false)
 	mark(next, false, true)
 	f.mustRelease(next, nil)
+}
+
+// concurrentMarks marks a row several times at once, first alone and then while
+// its owner settles: no mark that was applied is lost.
+func concurrentMarks(f *fixture) { // F21
+	coalescer, ok := f.store.(driver.Coalescer)
+	if !ok {
+		f.Skip("the store is not a driver.Coalescer")
+	}
+	settle := func(c *driver.Claim, below int64) bool {
+		return f.persist(func() (driver.Row, bool, error) {
+			return f.store.Settle(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp, MarksBelow: below})
+		})
+	}
+	// race returns how many of n marks were applied. Meanwhile it calls also.
+	race := func(c *driver.Claim, n int, also func()) int64 {
+		var wg sync.WaitGroup
+		var marked atomic.Int64
+		m := driver.Mark{Name: c.Name, Token: c.Token, Stamp: f.now}
+		at := rand.N(n + 1)
+		for i := range n + 1 {
+			if i == at {
+				wg.Go(also)
+				continue
+			}
+			wg.Go(func() {
+				if f.persist(func() (driver.Row, bool, error) { return coalescer.Mark(f.Context(), &m) }) {
+					marked.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		return marked.Load()
+	}
+	owner := func() *driver.Claim {
+		f.name = newName()
+		c := f.claim("owner")
+		c.TakesMarks = true
+		f.mustAcquire(c)
+		return c
+	}
+	c := owner()
+	if n := race(c, 16, func() {}); n != 16 || settle(c, n) || !settle(c, n+1) {
+		f.Errorf("%d of 16 marks were applied, or the row has another number of them", n)
+	}
+	for range 20 {
+		settled, c := false, owner()
+		if n := race(c, 3, func() { settled = settle(c, 1) }); settled != (n == 0) {
+			f.Errorf("%d marks were applied, and the settlement that allows none: %v", n, settled)
+		}
+	}
+}
+
+// persist sends a request until the store answers it. A store may give up while
+// others write the row.
+func (f *fixture) persist(request func() (driver.Row, bool, error)) bool {
+	for {
+		_, ok, err := request()
+		var e *driver.Error
+		if !errors.As(err, &e) || !e.Unapplied {
+			if err != nil {
+				f.Error(err)
+			}
+			return ok
+		}
+		time.Sleep(rand.N(20 * time.Millisecond)) // so that they do not meet again
+	}
 }

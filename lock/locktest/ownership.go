@@ -105,6 +105,17 @@ func takeoverClearsEvent(f *fixture) {
 }
 
 func concurrentClaims(f *fixture) {
+	f.run("of a new name", oneIsGranted)
+	f.run("of a dead owner's name", func(f *fixture) { // F19
+		f.name = newName()
+		f.used()
+		f.advance(lease + time.Second)
+		oneIsGranted(f)
+	})
+}
+
+func oneIsGranted(f *fixture) {
+	f.Helper()
 	claims := make([]*driver.Claim, 16) // made first: the clock may not be safe for concurrent use
 	for i := range claims {
 		claims[i] = f.claim("one of many")

@@ -176,9 +176,11 @@ func (c *comparison) send(q request) {
 	case q.renewal != nil:
 		got, ok, err = c.store.Renew(c.Context(), q.renewal)
 	case q.mark != nil:
-		_, ok, err = c.store.(driver.Coalescer).Mark(c.Context(), q.mark)
+		got, ok, err = c.store.(driver.Coalescer).Mark(c.Context(), q.mark)
+		got.Until = want.Until // by the caller's own clock, which a mark does not tell
 	case q.settlement != nil:
-		_, ok, err = c.store.Settle(c.Context(), q.settlement)
+		got, ok, err = c.store.Settle(c.Context(), q.settlement)
+		got.Until = want.Until // as with a mark
 	default:
 		got, ok, err = c.store.(driver.Line).Join(c.Context(), c.name)
 		got.Until = want.Until // of the owner's clock, which a waiter does not see
@@ -190,7 +192,7 @@ func (c *comparison) send(q request) {
 		c.rules = rules
 		want, wantOK = c.extend(q.renewal, c.now, false)
 	}
-	told := q.settlement == nil && q.mark == nil && (ok || !c.NoDetail) // the row that is read describes the others
+	told := ok && q.settlement == nil && q.mark == nil || !ok && !c.NoDetail // the row that is read describes the others
 	if ok != wantOK || told && !c.same(&got, &want) {
 		c.Fatalf("%v\nto        %+v\nthe store %v %+v\nthe rules %v %+v", q, before, ok, got, wantOK, want)
 	}
