@@ -54,6 +54,7 @@ func TestExploreEngineFinds(t *testing.T) {
 		"settlement that sees no mark":  {bursts, func() driver.Store { return &broken{Store: memstore.New(), seesNoMark: true} }, "P6"},
 		"takeover that keeps no event":  {once, func() driver.Store { return &broken{Store: memstore.New(), keepsNoEvent: true} }, "P8"},
 		"release that is not applied":   {duplicates, func() driver.Store { return &broken{Store: memstore.New(), keeps: true} }, "P4"},
+		"order that is too high":        {orders, func() driver.Store { return &broken{Store: memstore.New(), raisesOrder: true} }, "P6"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +72,7 @@ func TestExploreEngineFinds(t *testing.T) {
 // broken is a store that breaks a rule of [driver.Store].
 type broken struct {
 	*memstore.Store
-	keepsStamp, releasesAny, forgets, keeps, seesNoMark, keepsNoEvent bool
+	keepsStamp, releasesAny, forgets, keeps, seesNoMark, keepsNoEvent, raisesOrder bool
 }
 
 func (b *broken) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
@@ -95,6 +96,10 @@ func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 		own.Token = row.Token
 	case b.forgets && s.Memory == nil:
 		own.Memory = &driver.Memory{}
+	case b.raisesOrder && s.Memory != nil:
+		m := *s.Memory
+		m.HighestOrder = "9"
+		own.Memory = &m
 	case b.keeps && s.Memory == nil:
 		return row, true, nil
 	}
@@ -105,6 +110,7 @@ func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 const (
 	together   = "two names together"
 	duplicates = "an event and its duplicates"
+	orders     = "orders"
 	bursts     = "events that are coalesced"
 	once       = "an event that is skipped if it was interrupted"
 )
@@ -120,7 +126,7 @@ var plays = []play{
 	{duplicates, lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		locks(lock.Key{Name: "n0", Event: "e1"}), locks(lock.Key{Name: "n0", Event: "e1"}), locks(lock.Key{Name: "n0", Event: "e2"}),
 	}},
-	{"orders", lock.Options{Lease: lock.UntilDeadline()}, []func(*invocation){
+	{orders, lock.Options{Lease: lock.UntilDeadline()}, []func(*invocation){
 		locks(lock.Key{Name: "n0", Event: "e1", Order: "1"}), locks(lock.Key{Name: "n0", Event: "e2", Order: "2"}),
 	}},
 	{"waiting", lock.Options{Lease: lock.FixedLease(4 * time.Second), MaxWait: 3 * time.Second}, []func(*invocation){

@@ -40,6 +40,8 @@ type engineRun struct {
 	answered    map[string]bool        // rows and tokens whose release was sent: whether it was answered
 	copies      []*request
 	done        map[string]bool      // names and events
+	order       map[string]string    // of the owner of each row
+	highest     map[string]string    // completed order of each row
 	begun       map[string]bool      // names and events whose work has begun, and did not fail
 	relying     map[*invocation]bool // have marked a row, and were not served since
 	violation   string
@@ -88,7 +90,7 @@ func newEngineRun(t *testing.T, e *exploration) *engineRun {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	s := &engineRun{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
-		stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, begun: map[string]bool{}, relying: map[*invocation]bool{},
+		stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, order: map[string]string{}, highest: map[string]string{}, begun: map[string]bool{}, relying: map[*invocation]bool{},
 	}
 	for i, script := range e.play.scripts {
 		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}, once: e.play.options.OnInterrupted != nil}
@@ -213,7 +215,11 @@ func (in *invocation) refused(key lock.Key, err error) {
 		in.run.breaks("P4: %s was refused %s, which nobody holds", in.name, key.Name)
 	}
 	e := (*lock.CompletedError)(nil)
-	if errors.As(err, &e) && !e.Stale && !in.run.done[key.Name+key.Event] {
+	switch {
+	case !errors.As(err, &e):
+	case e.Stale && in.run.highest["/"+key.Name] < key.Order:
+		in.run.breaks("P6: %s was told that order %s is stale, and none as high is completed", in.name, key.Order)
+	case !e.Stale && !in.run.done[key.Name+key.Event]:
 		in.run.breaks("P6: %s was told that %s is completed", in.name, key.Event)
 	}
 }
@@ -327,6 +333,9 @@ func (s *engineRun) acquire(c *driver.Claim) (driver.Row, bool, error) {
 	case c.Event != "" && s.done[strings.TrimPrefix(c.Name, "/")+c.Event]:
 		s.breaks("P5: %s was granted for %s, which was completed", c.Name, c.Event)
 	}
+	if ok {
+		s.order[c.Name] = c.Order
+	}
 	return row, ok, err
 }
 
@@ -335,6 +344,7 @@ func (s *engineRun) release(t *driver.Settlement) (driver.Row, bool, error) {
 	row, ok, err := s.store.Settle(context.Background(), t)
 	if ok && t.Memory != nil && t.Memory.Has(event, time.Now()) {
 		s.done[strings.TrimPrefix(t.Name, "/")+event] = true
+		s.highest[t.Name] = max(s.highest[t.Name], s.order[t.Name])
 	}
 	return row, ok, err
 }
