@@ -88,7 +88,16 @@ check: test table demo local lint infra sam race tidy integration ## run everyth
 
 .PHONY: weekly
 weekly: TESTFLAGS :=
-weekly: test race-all cover composition rehearse short demos ## run what CI runs once a week: what takes long and seldom finds more than check (docs/TESTING.md)
+weekly: test seeds race-all cover composition rehearse short demos ## run what CI runs once a week: what takes long and seldom finds more than check (docs/TESTING.md)
+
+# The other runs play the same seeds each time, from 0 on.
+seeds: export LAMBDALOCK_SEED := $(shell date +%Y%m%d)000
+seeds: export LAMBDALOCK_SEEDS := 400
+.PHONY: seeds
+seeds: ## run the simulations of all stores with seeds of this day, which it prints
+	@echo "from seed $$LAMBDALOCK_SEED"
+	$(GO) test -run Simulation ./lock ./middleware ./stores/...
+	@for m in $(STORES); do (cd $$m && $(GO) test -run Simulation ./...) || exit 1; done
 
 .PHONY: lint
 lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in every module, and check the workflows
