@@ -49,7 +49,7 @@ func TestRedisTrouble(t *testing.T) {
 }
 
 // TestQuorumTrouble does the same with a quorum of three servers, of which
-// another one is down, paused or new each time.
+// another one is down or paused each time.
 func TestQuorumTrouble(t *testing.T) {
 	for name, trouble := range map[string]func(context.Context, *servers.Server) error{
 		"one of three restarts": func(ctx context.Context, s *servers.Server) error {
