@@ -220,7 +220,7 @@ func TestNoToken(t *testing.T) {
 		"overloaded":        {answer(429), false},
 		"too late":          {answer(408), false},
 		"broken":            {fmt.Errorf("in a chain: %w", answer(503)), false},
-		"no answer":         {&refusedToken{}, false},
+		"no reason":         {&refusedToken{}, true}, // a callback of the identity failed, for example
 		"no answer in time": {fmt.Errorf("get token: %w", context.DeadlineExceeded), false},
 		"no connection":     {fmt.Errorf("get token: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), false},
 	} {

@@ -54,7 +54,7 @@ func Classify(place, action string, err error) *driver.Error {
 			e.Lasting, e.Unapplied = !tokenMayCome(err), true
 			e.Hint = "the client's credential got no token, so nothing was sent: check the identity and its settings"
 			if !e.Lasting {
-				e.Hint = "the client's credential got no token, so nothing was sent: can this computer reach the identity's token service?"
+				e.Hint = "the client's credential got no token, so nothing was sent: is the identity still valid, and can this computer reach its token service?"
 			}
 			return e
 		}
@@ -165,11 +165,12 @@ func unauthenticated(err error) bool {
 	return errors.As(err, &final)
 }
 
-// tokenMayCome reports whether the credential may get a token later: the token
-// service did not answer, or was overloaded. If the identity is wrong or there
-// is none, a retry would fail, too. Errors of azidentity keep the answer in
-// their field RawResponse. It is looked up by its name, because this module
-// does not require azidentity.
+// tokenMayCome reports whether the credential is known to get a token later,
+// perhaps: the token service was out of reach, or overloaded. If the identity is
+// wrong or there is none, a retry would fail, too, and a failure that says
+// nothing may be that of a callback which has no permission. Errors of
+// azidentity keep the answer in their field RawResponse. It is looked up by its
+// name, because this module does not require azidentity.
 func tokenMayCome(err error) bool {
 	if errors.As(err, new(net.Error)) {
 		return true
@@ -181,7 +182,7 @@ func tokenMayCome(err error) bool {
 		}
 		if field := e.FieldByName("RawResponse"); field.IsValid() {
 			answer, ok := field.Interface().(*http.Response)
-			return ok && (answer == nil || answer.StatusCode >= http.StatusInternalServerError ||
+			return ok && answer != nil && (answer.StatusCode >= http.StatusInternalServerError ||
 				answer.StatusCode == http.StatusRequestTimeout || answer.StatusCode == http.StatusTooManyRequests)
 		}
 	}
