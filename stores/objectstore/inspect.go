@@ -48,16 +48,18 @@ func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
 const (
 	tries      = 4 // of a read for a person
 	firstPause = 200 * time.Millisecond
+	longest    = 15 * time.Second // of the tries that have another after them
 )
 
 // patiently reads an object for a person, who would have to begin again: unlike
 // the reads of locks, which package lock repeats, it is repeated here.
 func (s *Store) patiently(ctx context.Context, key string) (sight, error) {
 	c := clock.From(ctx)
+	began := c.Now()
 	for try := 1; ; try++ {
 		seen, _, err := s.get(ctx, key)
 		var e *driver.Error
-		if !errors.As(err, &e) || e.Lasting || try == tries {
+		if !errors.As(err, &e) || e.Lasting || try == tries || c.Now().Sub(began) > longest {
 			return seen, err
 		}
 		pause := firstPause << (try - 1)
@@ -161,6 +163,6 @@ func (s *Store) refusesOnly(ctx context.Context, err error) bool {
 	if !errors.As(err, &e) || !e.Lasting || e.Action != "" {
 		return false
 	}
-	_, err = s.objects.Get(ctx, absent)
-	return errors.Is(err, ErrNotExist)
+	seen, err := s.patiently(ctx, absent)
+	return err == nil && seen.version == ""
 }

@@ -53,10 +53,12 @@ func TestRefusedRow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		all  bool
+		busy bool // meanwhile
 		want []string
 	}{
-		"one": {false, []string{"a <nil>", "b lambdalock: fake: broken"}},
-		"all": {true, []string{" lambdalock: fake: broken"}},
+		"one":                {false, false, []string{"a <nil>", "b lambdalock: fake: broken"}},
+		"one, and throttled": {false, true, []string{"a <nil>", "b lambdalock: fake: broken"}},
+		"all":                {true, false, []string{" lambdalock: fake: broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +67,7 @@ func TestRefusedRow(t *testing.T) {
 				mustAcquire(t, objectstore.New(f), claimAt(noon, name, "token"))
 			}
 			var got []string
-			for row, err := range objectstore.New(&refusal{f, c.all}).Rows(t.Context(), "") {
+			for row, err := range objectstore.New(&refusal{fake: f, all: c.all, busy: c.busy}).Rows(t.Context(), "") {
 				got = append(got, fmt.Sprint(row.Name, " ", err))
 			}
 			slices.Sort(got)
@@ -79,12 +81,17 @@ func TestRefusedRow(t *testing.T) {
 // refusal refuses to read the object b, or all.
 type refusal struct {
 	*fake
-	all bool
+	all  bool
+	busy bool // at the next read of another object than a and b
 }
 
 func (r *refusal) Get(ctx context.Context, key string) (objectstore.Object, error) {
 	if key == "b" || r.all {
 		return objectstore.Object{}, &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Err: errors.New("broken")}
+	}
+	if key != "a" && r.busy {
+		r.busy = false
+		return objectstore.Object{}, &driver.Error{Store: "fake", Err: errors.New("busy")}
 	}
 	return r.fake.Get(ctx, key)
 }
@@ -214,13 +221,15 @@ func TestPatientReads(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		faults   []fault
-		requests int // for the object
+		takes    time.Duration // a request
+		requests int           // for the object
 		want     string
 	}{
-		"passes":      {[]fault{noRequest, lostAnswer, noRequest}, 4, "<nil>"},
-		"goes on":     {slices.Repeat([]fault{noRequest}, 9), 4, errNoAnswer.Error()},
-		"lasts":       {[]fault{noRequest, broken}, 2, "lambdalock: fake: broken"},
-		"not allowed": {[]fault{denied}, 1, "lambdalock: fake: s3:PutObject was denied"},
+		"passes":      {[]fault{noRequest, lostAnswer, noRequest}, 0, 4, "<nil>"},
+		"goes on":     {slices.Repeat([]fault{noRequest}, 9), 0, 4, errNoAnswer.Error()},
+		"hangs":       {slices.Repeat([]fault{noRequest}, 9), 10 * time.Second, 2, errNoAnswer.Error()},
+		"lasts":       {[]fault{noRequest, broken}, 0, 2, "lambdalock: fake: broken"},
+		"not allowed": {[]fault{denied}, 0, 1, "lambdalock: fake: s3:PutObject was denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,6 +237,7 @@ func TestPatientReads(t *testing.T) {
 				f := newFake()
 				s := objectstore.New(f)
 				mustAcquire(t, s, claimAt(time.Now(), "n", "token"))
+				f.before = func(string) { time.Sleep(c.takes) }
 				var faults []fault
 				f.fault = func(method string) fault {
 					if method != "get" || len(faults) == 0 {
