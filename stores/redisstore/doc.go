@@ -21,7 +21,7 @@
 // repeats a request that had no answer, as a cluster client does after it was
 // redirected, a refusal does not tell whether an earlier attempt was applied.
 // So package lock abandons a claim with one more request, and the end of a lock
-// counts as applied if the row shows it.
+// counts as applied if the row shows it, and nobody has claimed it since.
 //
 // A *redis.Ring is refused: it moves names to another server when one does not
 // answer.

@@ -391,14 +391,20 @@ func TestEndRepeatedByTheClient(t *testing.T) { // F5, F6, F21
 		},
 		"no longer interrupted": func(s *driver.Settlement) { s.Memory = &before },
 	}
+	free := func(name string) {
+		m.HSet("lambdalock:"+name, "stamp", "2099-01-01T00:00:00.000000Z")
+		m.HDel("lambdalock:"+name, "ownerToken")
+		m.HDel("lambdalock:"+name, "interrupted")
+	}
 	for end, change := range ends {
 		for name, c := range map[string]struct {
 			lose func(name string)
 			want bool
 		}{
-			"held":    {func(string) {}, true},
-			"no row":  {func(name string) { m.Del("lambdalock:" + name) }, false},
-			"another": {func(name string) { m.HSet("lambdalock:"+name, "ownerToken", "another's") }, false},
+			"held":            {func(string) {}, true},
+			"no row":          {func(name string) { m.Del("lambdalock:" + name) }, false},
+			"another":         {func(name string) { m.HSet("lambdalock:"+name, "ownerToken", "another's") }, false},
+			"left by another": {free, false},
 		} {
 			t.Run(end+", "+name, func(t *testing.T) {
 				first, second := redistest.Claim(t.Name()), redistest.Claim(t.Name())

@@ -157,7 +157,10 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 		args = append(append(args, MemoryFields(t.Memory)...), more...)
 	}
 	a := s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
-	if a.Err == nil && a.Applied == 0 && a.Repeatable && !t.Abandon && a.SettledBefore(t) {
+	// After another claim, nothing tells a row whose lock was lost from one that was
+	// settled before.
+	alone := a.Row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
+	if a.Err == nil && a.Applied == 0 && a.Repeatable && !t.Abandon && alone && a.SettledBefore(t) {
 		a.Applied = Released
 	}
 	return a
