@@ -91,6 +91,7 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 		"held inside":             {func(t *testing.T, _, in *fixture) { in.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
 		"the store failed":        {func(_ *testing.T, f, _ *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
 		"the store failed inside": {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
+		"refused inside":          {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.Deny) }, body, isA[*lock.StoreError], true},
 		"late inside":             {nil, `{"id":"a","item":29}`, isA[*lock.DeadlineError], false},
 		"malformed":               {nil, "{", isA[*lock.NoKeyError], true},
 		"another payload": {func(t *testing.T, f, _ *fixture) {

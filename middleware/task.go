@@ -154,10 +154,11 @@ func isOfEvent(err error) bool {
 	return errors.As(err, new(*lock.NoKeyError)) || errors.As(err, new(*lock.PayloadMismatchError)) || errors.Is(err, lock.ErrCompleted)
 }
 
-// isOfLock reports whether an error says that a lock could not be acquired, if
-// only one inside the handler.
+// isOfLock reports whether an error is that of a lock that may be there later,
+// or of its store, if only of one inside the handler.
 func isOfLock(err error) bool {
-	return errors.Is(err, lock.ErrHeld) || errors.As(err, new(*lock.StoreError)) || errors.As(err, new(*lock.DeadlineError))
+	var store *lock.StoreError
+	return errors.Is(err, lock.ErrHeld) || errors.As(err, new(*lock.DeadlineError)) || errors.As(err, &store) && store.Temporary
 }
 
 // reportFailed reports why a record failed, and returns it. A panic of the
