@@ -196,6 +196,16 @@ type fetch struct {
 	err   error
 }
 
+// expired reports whether nobody came for the token in time.
+func (f *fetch) expired() bool {
+	select {
+	case <-f.done:
+		return f.err == nil && !time.Now().Before(f.token.ExpiresOn)
+	default:
+		return false
+	}
+}
+
 // patientCredential asks for a token for longer than a request of a lock waits,
 // which would end the Azure CLI each time. The next request gets the answer for
 // which the one before did not wait.
@@ -225,7 +235,7 @@ func (p *patientCredential) GetToken(ctx context.Context, options policy.TokenRe
 func (p *patientCredential) fetch(ctx context.Context, options policy.TokenRequestOptions) *fetch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.latest != nil {
+	if p.latest != nil && !p.latest.expired() {
 		return p.latest
 	}
 	f := &fetch{done: make(chan struct{})}
