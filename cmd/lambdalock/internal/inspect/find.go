@@ -184,7 +184,7 @@ func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys
 				row, err := store.Read(ctx, name)
 				switch {
 				case Denied(err):
-					refusal = cmp.Or(refusal, err)
+					answered, refusal = true, cmp.Or(refusal, err)
 					continue
 				case lasting(err):
 					found, unreadable[name] = true, err

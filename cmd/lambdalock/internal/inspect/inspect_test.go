@@ -309,6 +309,7 @@ func TestUnreadableByKey(t *testing.T) {
 	}{
 		"damaged":                {of("orders/b", gone), []string{"b", "a"}, "orders/a <nil>, orders/b lambdalock: gone"},
 		"alone":                  {of("orders/b", gone), []string{"b"}, "orders/b lambdalock: gone"},
+		"and the other denied":   {denying(of("orders/b", gone), "b"), []string{"b"}, "orders/b lambdalock: gone"},
 		"without table":          {of("", gone), []string{"b", "a"}, " lambdalock: gone"},
 		"does not answer for it": {of("orders/b", silent), []string{"b", "a"}, " lambdalock: silent"},
 	} {
@@ -319,6 +320,16 @@ func TestUnreadableByKey(t *testing.T) {
 		if got := strings.Join(got, ", "); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// denying denies to read one name, and fails as failing does for the others.
+func denying(failing func(name string) error, denied string) func(name string) error {
+	return func(name string) error {
+		if name == denied {
+			return &driver.Error{Lasting: true, Action: "GetItem", Store: "denied"}
+		}
+		return failing(name)
 	}
 }
 
