@@ -55,9 +55,10 @@ type order struct {
 
 type service struct{ url string }
 
-// charge is certain of a payment only if that has succeeded. What else becomes
-// of it does not repeat: the same id gets the same answer again, so somebody
-// has to look.
+// charge is done with a payment that has succeeded, or that is processing, as a
+// debit is for days: a webhook tells its end. A further try would not: for 24
+// hours the same id gets the same answer, and after that it may pay twice. What
+// else becomes of a payment does not change either, so somebody has to look.
 func (s service) charge(ctx context.Context, o order) error {
 	id, err := idFor(ctx, "charge")
 	if err != nil {
@@ -66,6 +67,8 @@ func (s service) charge(ctx context.Context, o order) error {
 	form := url.Values{
 		"amount": {strconv.FormatInt(o.Amount, 10)}, "currency": {"eur"}, "metadata[order]": {o.ID},
 		"customer": {o.Customer}, "payment_method": {o.Method}, "confirm": {"true"}, "off_session": {"true"},
+		// Nobody is there whom a page of the bank could send back.
+		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/payment_intents", strings.NewReader(form.Encode()))
 	if err != nil {
@@ -87,6 +90,9 @@ func (s service) charge(ctx context.Context, o order) error {
 		return fmt.Errorf("charge order %s: status %d", o.ID, response.StatusCode)
 	case err != nil:
 		return fmt.Errorf("charge order %s: %w", o.ID, err)
+	case intent.Status == "processing":
+		slog.InfoContext(ctx, "charge accepted", "order", o.ID, "amount", o.Amount)
+		return nil
 	case intent.Status != "succeeded":
 		return middleware.Permanent(fmt.Errorf("charge order %s: the payment is not through, but %s", o.ID, intent.Status))
 	}

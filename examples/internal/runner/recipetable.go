@@ -51,13 +51,13 @@ var recipes = []example{
 		others: []delivery{
 			{"the same order in another message", []string{"9e400001", "9e400002"}, "BatchError", nil},
 			{"another order", []string{"9e400001", "9e400003", "o-17", "o-18"}, ok, []string{"o-18 4200"}},
+			{"a debit that takes days", []string{"9e400001", "9e400004", "o-17", "o-19", "pm_17", "pm_debit"}, ok, []string{"o-19 4200"}},
 		},
 		special: []act{killedAtWork("stripe/o-17")},
 		wrong: []delivery{
 			{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil},
 			{"no amount", []string{"4200", "0"}, "BatchError", nil},
 			{"a card that is declined", []string{"pm_17", "pm_declined"}, "BatchError", nil},
-			{"a debit that is not through", []string{"pm_17", "pm_debit"}, "BatchError", nil},
 		},
 		without: []protection{
 			{"confirm", []string{`"confirm": {"true"}, `, ""}, delivered, "0 pieces of work, want 1"},

@@ -71,12 +71,16 @@ func (st *stage) serveCharge(rw http.ResponseWriter, r *http.Request) {
 		return
 	case r.FormValue("confirm") != "true":
 		status = "requires_confirmation"
+	case r.FormValue("automatic_payment_methods[allow_redirects]") != "never":
+		rw.WriteHeader(http.StatusBadRequest) // it wants a return_url
+		return
 	case method == "pm_declined":
 		rw.WriteHeader(http.StatusPaymentRequired)
 		return
-	case method == "pm_debit":
-		status = "processing" // for days
 	default:
+		if method == "pm_debit" {
+			status = "processing" // for days
+		}
 		if _, again := st.charged.LoadOrStore(r.Header.Get("Idempotency-Key"), true); !again {
 			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"order":%q,"amount":%d}`, time.Now().UTC().Format(time.RFC3339Nano), paid, r.FormValue("metadata[order]"), amount))
 		}
