@@ -109,8 +109,8 @@ func TestExampleMakefile(t *testing.T) {
 		0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
 }
 
-// TestExampleRakefile: tasks that start themselves again under their locks, and
-// what is left to do after them.
+// TestExampleRakefile: tasks that start themselves again under their locks,
+// what is left to do after them, and signals.
 func TestExampleRakefile(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
@@ -121,6 +121,7 @@ task(both: ['main:hello', 'main:world']) { puts 'Both' }
 task(:greet, [:who, :where]) { |t, args| guarded(t, args) { puts "Hello #{args[:who]} in #{args[:where]}" } }
 task(:outer) { |t, args| guarded(t, args) { Rake::Task['main:hello'].invoke } }
 task(:fail) { |t, args| guarded(t, args) { exit 7 } }
+task(:cat) { |t, args| guarded(t, args) { exec 'echo begun; exec cat' } }
 `...), 0o600))
 	for _, c := range []struct {
 		tasks  []string
@@ -135,6 +136,18 @@ task(:fail) { |t, args| guarded(t, args) { exit 7 } }
 		{[]string{"fail", "main:hello"}, 7, ""},
 	} {
 		wantExactly(t, s.run(nil, "rake", append([]string{"-s", "-f", rakefile}, c.tasks...)...), c.status, c.stdout, "")
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		p := begin(t, s.prepare(nil, "rake", "-s", "-f", rakefile, "cat", "main:hello"))
+		p.WantLine("begun")
+		p.Signal(sig)
+		// Not for the end of its output, which a task that goes on has, too.
+		state := expect.Value(p.Cmd.Process.Wait())(t)
+		if by, _ := state.Sys().(syscall.WaitStatus); by.Signal() != sig {
+			t.Errorf("%v: rake ended by %v", sig, state)
+		}
+		s.run(nil, "lambdalock", "list").Expect(t, 0, "0 held")
+		_ = p.Stdin.Close()
 	}
 }
 
