@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -115,4 +116,34 @@ func TestIDFor(t *testing.T) {
 	if id, _, err := idUnder(t, store, "charge", customer); err == nil {
 		t.Errorf("a lock without an event gives the id %s", id)
 	}
+}
+
+// unreachable cannot be asked for a lock.
+type unreachable struct{ driver.Store }
+
+func (unreachable) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	return driver.Row{}, false, io.ErrUnexpectedEOF
+}
+
+// TestNoIDWithoutLock: a record that runs without its lock does not get the id
+// of the lock around it, which is the same for all records.
+func TestNoIDWithoutLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locked := func(next func(context.Context, lock.Key) error, opts ...middleware.Option) func(context.Context, lock.Key) error {
+			return middleware.WithLock(func(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil }, next, opts...)
+		}
+		record := locked(func(ctx context.Context, k lock.Key) error {
+			if id, err := idFor(ctx, "charge"); err == nil {
+				t.Errorf("the record %s has the id %s", k.Event, id)
+			}
+			return nil
+		}, middleware.Store(unreachable{memstore.New()}), middleware.FailOpen())
+		batch := locked(func(ctx context.Context, _ lock.Key) error {
+			return record(ctx, lock.Key{Name: "order", Event: "o-17"})
+		}, middleware.Store(memstore.New()))
+		if err := batch(t.Context(), lock.Key{Name: "batch", Event: "b-1"}); err != nil {
+			t.Error(err)
+		}
+	})
 }

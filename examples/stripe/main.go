@@ -105,6 +105,9 @@ func (s service) charge(ctx context.Context, o order) error {
 // events, names and effects. Only a lock whose key has an Event knows which one
 // it is.
 func idFor(ctx context.Context, effect string) (string, error) {
+	if _, ok := lock.FromContext(ctx); !ok {
+		return "", errors.New("the handler has no lease")
+	}
 	for _, lease := range lock.Leases(ctx) {
 		if k := lease.Key; k.Event != "" {
 			sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", effect, k.Name, k.Event))
