@@ -89,6 +89,6 @@ func (c *checker) handle(ctx context.Context, e events.S3Event) error {
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
-	slog.InfoContext(ctx, "upload checked", "bucket", bucket, "key", key, "size", size)
+	slog.InfoContext(ctx, "upload checked", "bucket", bucket, "key", e.Records[0].S3.Object.Key, "size", size)
 	return nil
 }

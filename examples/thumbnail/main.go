@@ -29,6 +29,6 @@ func main() {
 // resize is where your own work goes. It must be safe to repeat, also at the
 // same time.
 func resize(ctx context.Context, r events.S3EventRecord) error {
-	slog.InfoContext(ctx, "thumbnail made", "key", r.S3.Object.URLDecodedKey, "sequencer", r.S3.Object.Sequencer)
+	slog.InfoContext(ctx, "thumbnail made", "key", r.S3.Object.Key, "sequencer", r.S3.Object.Sequencer)
 	return nil
 }

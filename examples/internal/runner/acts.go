@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func nothingToDo(ctx context.Context, st *stage) {
 	st.effects(st.due()...)
 	said := 0
 	for _, line := range st.log {
-		if strings.Contains(line, "nothing to do") && strings.Contains(line, upload) {
+		if strings.Contains(line, "nothing to do") && strings.Contains(line, url.PathEscape(upload)) {
 			said++
 		}
 	}

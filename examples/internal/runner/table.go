@@ -39,6 +39,7 @@ const (
 
 	account = "DE-4711"                  // in fenced/event.json
 	upload  = "holiday 2026/a+b&c é.jpg" // decoded from s3upload/event.json
+	sent    = "holiday+2026/a%2Bb%26c+%C3%A9.jpg"
 	checked = "/pictures-example/results/" + upload +
 		`.json {"key":"holiday 2026/a+b\u0026c é.jpg","size":1024,"sha256":"93366be7d82bc02902080e076bfa8b46d7481895084abbbf0fae381bbffbc287"}`
 )
@@ -59,8 +60,8 @@ var sources = []example{
 	},
 	{
 		name: "nothingtodo", shows: "each upload once; a duplicate logs that there is nothing to do",
-		messages: []string{"upload handled"}, values: []string{"key", "size"}, want: []string{upload + " 1024"}, answer: ok, held: "HeldError",
-		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281F4", "0055AED6DCD90281F6"}, "HeldError", []string{upload + " 1024"}}},
+		messages: []string{"upload handled"}, values: []string{"key", "size"}, want: []string{sent + " 1024"}, answer: ok, held: "HeldError",
+		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281F4", "0055AED6DCD90281F6"}, "HeldError", []string{sent + " 1024"}}},
 		special: []act{nothingToDo},
 		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "NoKeyError", nil}},
 	},
