@@ -329,7 +329,6 @@ func (s *forgetful) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 	return row, ok, err
 }
 
-// TestForgottenByTime: an event that has expired needs no forgetting.
 // slowOnce is a client of a server that is too slow for the next request.
 type slowOnce struct {
 	redis.Scripter
@@ -399,6 +398,7 @@ func TestForgetOnAQuorum(t *testing.T) { // F42
 	}
 }
 
+// TestForgottenByTime: an event that has expired needs no forgetting.
 func TestForgottenByTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
