@@ -97,7 +97,7 @@ seeds: export LAMBDALOCK_SEEDS := 400
 seeds: ## run the simulations of all stores with seeds of this day, which it prints
 	@echo "from seed $$LAMBDALOCK_SEED"
 	$(GO) test -run Simulation ./lock ./middleware ./stores/...
-	@for m in $(STORES); do (cd $$m && $(GO) test -run Simulation ./...) || exit 1; done
+	@for m in $(STORES); do (cd $$m && $(GO) test -run 'Simulation|QuorumHistories' ./...) || exit 1; done
 
 .PHONY: lint
 lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in every module, and check the workflows
