@@ -62,7 +62,8 @@ func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, err
 
 // Settle implements [driver.Store]. With Abandon, it never makes another
 // owner's row live shorter. If the client repeats requests by itself, what the
-// row shows to have been applied before, with no claim since, counts as applied.
+// row shows to have been applied before counts as applied, unless another claim
+// came since.
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	raise := time.Time{}
 	if t.Abandon {

@@ -165,12 +165,12 @@ func unauthenticated(err error) bool {
 	return errors.As(err, &final)
 }
 
-// tokenMayCome reports whether the credential is known to get a token later,
-// perhaps: the token service was out of reach, or overloaded. If the identity is
-// wrong or there is none, a retry would fail, too, and a failure that says
-// nothing may be that of a callback which has no permission. Errors of
-// azidentity keep the answer in their field RawResponse. It is looked up by its
-// name, because this module does not require azidentity.
+// tokenMayCome reports whether the credential may get a token later: the token
+// service was out of reach, or overloaded. If the identity is wrong or there is
+// none, a retry would fail, too, and an error that says neither may be that of
+// a callback without permission. Errors of azidentity keep the answer in their
+// field RawResponse. It is looked up by its name, because this module does not
+// require azidentity.
 func tokenMayCome(err error) bool {
 	if errors.As(err, new(net.Error)) {
 		return true

@@ -157,8 +157,8 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 		args = append(append(args, MemoryFields(t.Memory)...), more...)
 	}
 	a := s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
-	// After another claim, nothing tells a row whose lock was lost from one that was
-	// settled before.
+	// After another claim, the row does not tell whether the lock was lost, or
+	// released by an earlier attempt.
 	alone := a.Row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
 	if a.Err == nil && a.Applied == 0 && a.Repeatable && !t.Abandon && alone && a.SettledBefore(t) {
 		a.Applied = Released
