@@ -25,8 +25,13 @@ func TestExecOtherUser(t *testing.T) {
 	folder := t.TempDir()
 	program := expect.Value(os.ReadFile(os.Args[0]))(t)
 	sudo := filepath.Join(folder, "sudo")
+	// No other test may start a process meanwhile: until that executes its program,
+	// it has the file open for writing, too, and nobody may execute that.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(sudo, program, 0o600)
+	syscall.ForkLock.RUnlock()
 	for _, err := range []error{
-		os.WriteFile(sudo, program, 0o600),
+		err,
 		os.Chmod(sudo, os.ModeSetuid|0o755),   //nolint:gosec // its caller is nobody
 		os.Chmod(folder, 0o755),               //nolint:gosec // likewise
 		os.Chmod(filepath.Dir(folder), 0o755), //nolint:gosec // likewise
