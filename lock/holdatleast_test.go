@@ -237,7 +237,7 @@ func TestHoldAtLeastLongerThanTheWait(t *testing.T) { // F19
 		"longer than the deadline": {slots: 1, wait: time.Minute, deadline: least, cause: context.DeadlineExceeded},
 		"no wait":                  {slots: 1, deadline: 2 * time.Second},
 		"in both slots":            {slots: 2, wait: time.Second},
-		"in one of two slots":      {slots: 2, wait: 5 * time.Second, work: time.Second, took: 2 * time.Second},
+		"in one of two slots":      {slots: 2, wait: 5 * time.Second, work: time.Second, took: 4 * time.Second}, // it looks again after as long as that, and half
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,8 +263,11 @@ func TestHoldAtLeastLongerThanTheWait(t *testing.T) { // F19
 				lk, err := f.limited(c.slots, lock.Options{MaxWait: c.wait}).Acquire(ctx, resource)
 				took := time.Since(began)
 				if c.took > 0 {
-					if err != nil || took > c.took {
-						t.Fatalf("%v after %v", err, took)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if took > c.took {
+						t.Errorf("after %v", took)
 					}
 					_ = lk.Release()
 					return
