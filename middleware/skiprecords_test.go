@@ -269,6 +269,20 @@ func TestOnErrorLosesNoRecord(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("in the handler of a record", func(t *testing.T) { // which decides about the record
+		f := newFixture()
+		held(t, f)
+		inside := middleware.WithLock(key, func(context.Context, json.RawMessage) (any, error) { return "ran", nil },
+			f.options(middleware.OnError(func(context.Context, error) (any, error) { return "busy", nil }))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, _ events.SQSMessage) error {
+			if got, err := inside(ctx, json.RawMessage(`{"order":1}`)); got != "busy" || err != nil {
+				t.Errorf("got %v, %v", got, err)
+			}
+			return nil
+		}, newFixture().options()...)
+		r, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("1", "")}})
+		wantReturned(t, r, err)
+	})
 	t.Run("OnHeld(Skip)", func(t *testing.T) {
 		opts := newFixture().options(middleware.OnHeld(middleware.Skip), middleware.OnError(func(context.Context, error) (any, error) { return "done", nil }))
 		_, err := middleware.WithLock(key, func(context.Context, json.RawMessage) (any, error) { return "ran", nil }, opts...)(t.Context(), json.RawMessage(sqs))
