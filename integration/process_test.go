@@ -23,7 +23,7 @@ func TestKilledHolder(t *testing.T) {
 	inEach(t, func(t *testing.T, _ backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
-		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 8 * time.Second}}) // Grace leaves six for its first request
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 12 * time.Second}}) // Grace leaves ten for its first request: a server in Java may be slow at first
 		var held heldLine
 		holder.read(&held)
 		expect.Must(t, holder.cmd.Process.Kill())
