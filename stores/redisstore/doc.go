@@ -85,6 +85,7 @@
 //	deleteAfter    always        until when the row is kept, by the owner's clock
 //	memoryStamp    in a quorum   stamp of the claim that completed last, so that the newest memory is known
 //	cleared        in a quorum   token of the lock that others released here, because its own release did not arrive in time
+//	takenFrom      after a death run of the dead owner from whom the last claim took over: a quorum keeps it if that claim is given up
 //	rowFormat      never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
 // The events are one field, because a completion replaces all of them and an

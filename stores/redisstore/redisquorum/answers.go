@@ -181,9 +181,10 @@ func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
 // previous returns the run of the dead owner from whom a claim takes over. A
 // node that missed a release still has the owner. So an owner that is not left
 // on a majority does not count if a node is free whose stamp is not below that
-// of its claim, because a release has raised it (or, in vain, a claim that was
-// given up meanwhile: nobody is told of that owner), or if a majority had
-// another claim last.
+// of its claim, because a release has raised it (or, on a node that missed the
+// owner's claim, one that was given up: then nobody is told of that owner), or
+// if a majority had another claim last. A node that a claim took over in vain
+// still tells of the owner from whom it did.
 func (q *Store) previous(got answers) driver.InterruptedEvent {
 	left := func(a *answer) bool { return !failed(a) && a.Row.Previous != driver.InterruptedEvent{} }
 	last := &answer{}

@@ -1173,6 +1173,37 @@ func TestPreviousOwner(t *testing.T) { // F19
 			q.release("first", 1, 2)
 			q.claim("second", 1, 2)
 		}, "second"},
+		"dead, a claim was given up, because a server was still held": {func(q *previousTest) {
+			q.claim("first", 0, 1)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+		}, "first"},
+		"dead, two claims were given up": {func(q *previousTest) {
+			q.claim("first", 0, 1)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+			q.refuse("third", 0, 1)
+		}, "first"},
+		"dead, a claim was given up, and one server had the release": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+			q.giveUp("first", 2)
+		}, "first"},
+		"a claim was given up, and then the owner released": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+			q.release("first", 1, 2)
+		}, ""},
+		"a claim was given up, and the next owner released": {func(q *previousTest) {
+			q.claim("first", 0, 1)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+			q.endLease(1)
+			q.claim("third", 0, 1)
+			q.release("third", 0, 1)
+		}, ""},
 		"a server missed the release": {func(q *previousTest) {
 			q.claim("first", 0, 1, 2)
 			q.release("first", 1, 2)
@@ -1197,7 +1228,7 @@ func TestPreviousOwner(t *testing.T) { // F19
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := &previousTest{newQuorum(t, 3), t, map[string]*driver.Claim{}}
-			for i, event := range []string{"first", "second", "next"} {
+			for i, event := range []string{"first", "second", "third", "next"} {
 				claim := redistest.Claim("n")
 				claim.Event, claim.Stamp = event, claim.Stamp.Add(time.Duration(i)*time.Second)
 				q.claims[event] = claim
@@ -1232,6 +1263,17 @@ func (q *previousTest) release(event string, nodes ...int) {
 	q.only(nodes...)
 	redistest.MustRelease(q.t, q, q.claims[event], nil)
 }
+
+func (q *previousTest) refuse(event string, nodes ...int) {
+	q.t.Helper()
+	q.only(nodes...)
+	if row, ok, err := q.Acquire(q.t.Context(), q.claims[event]); ok || err != nil {
+		q.t.Fatalf("the claim of %s: granted %v, error %v, want it refused: %+v", event, ok, err, row)
+	}
+}
+
+// endLease lets the leases end on one server before they do on the others.
+func (q *previousTest) endLease(node int) { q.minis[node].SetTime(time.Now().Add(2 * time.Minute)) }
 
 // giveUp ends a claim that was not granted.
 func (q *previousTest) giveUp(event string, node int) {

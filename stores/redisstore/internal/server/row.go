@@ -64,7 +64,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	row := driver.Row{
 		Token: r.fields["ownerToken"], Event: r.fields["event"], Payload: r.fields["payload"], Holder: r.fields["holder"],
-		Cooldown: r.fields["cooldown"], Previous: parsePrevious(r.previous),
+		Cooldown: r.fields["cooldown"], Previous: r.previous,
 		Memory: driver.Memory{
 			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
 			Result: driver.Result{Event: r.fields["resultEvent"]},
@@ -236,12 +236,4 @@ func parseInterrupted(lines string) ([]driver.InterruptedEvent, error) {
 		})
 	}
 	return events, nil
-}
-
-// parsePrevious returns the run of a dead holder.
-func parsePrevious(parts []string) driver.InterruptedEvent {
-	if len(parts) != 4 {
-		return driver.InterruptedEvent{}
-	}
-	return driver.InterruptedEvent{Holder: parts[0], Event: parts[1], Payload: parts[2], Since: ParseTimestamp(parts[3])}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 var (
@@ -39,8 +41,8 @@ var (
 // reply is the answer of a script.
 type reply struct {
 	applied  int64
-	now      int64    // the server's clock in microseconds
-	previous []string // the run of the holder that died: holder, event, payload and stamp; nil: there was none
+	now      int64                   // the server's clock in microseconds
+	previous driver.InterruptedEvent // the run of the dead owner; zero: there was none
 	settings []string
 	fields   map[string]string // of the row
 	// If the claim was granted just now: the fence before it, and the stamp of the
@@ -55,18 +57,15 @@ func parseReply(v any) (reply, error) {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
-	var now, row string
-	var previous, settings []any
-	for i, to := range []any{&r.applied, &now, &previous, &settings, &row, &r.fenceBefore, &r.claimBefore} {
+	var now, dead, row string
+	var settings []any
+	for i, to := range []any{&r.applied, &now, &dead, &settings, &row, &r.fenceBefore, &r.claimBefore} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}
 	}
 	for _, s := range settings {
 		r.settings = append(r.settings, fmt.Sprint(s))
-	}
-	for _, p := range previous {
-		r.previous = append(r.previous, fmt.Sprint(p))
 	}
 	var err error
 	if r.now, err = strconv.ParseInt(now, 10, 64); err != nil {
@@ -75,10 +74,27 @@ func parseReply(v any) (reply, error) {
 	if r.fields, ok = unpack(row); !ok {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
+	if dead != "" && !r.unpackPrevious(dead) {
+		return reply{}, fmt.Errorf("the script answered %v", v)
+	}
 	return r, nil
 }
 
-// unpack returns the fields of a row from what the function packed of
+// unpackPrevious sets the run of a dead owner and the stamp of its claim, and
+// reports whether they can be read.
+func (r *reply) unpackPrevious(packed string) (ok bool) {
+	var since string
+	p := &r.previous
+	for _, to := range []*string{&p.Holder, &p.Event, &p.Payload, &since, &r.claimBefore} {
+		if *to, packed, ok = cutText(packed); !ok {
+			return false
+		}
+	}
+	p.Since = ParseTimestamp(since)
+	return true
+}
+
+// unpack returns the fields of a row from what the function pack of
 // scripts/row.lua returns, and reports whether that can be read.
 func unpack(row string) (fields map[string]string, ok bool) {
 	fields = map[string]string{}

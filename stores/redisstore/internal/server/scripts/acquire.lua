@@ -6,10 +6,9 @@ local leastFence, asked, place, takesMarks = tonumber(ARGV[13]), ARGV[14], ARGV[
 local interruptedFor, dead, interrupted = ARGV[17], ARGV[18], ARGV[19]
 local memory = 20 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp', 'interruptedFor', 'event', 'payload')
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp', 'interruptedFor', 'event', 'payload', 'takenFrom')
 local format, owner, oldStamp, oldUntil, leaseEnd, fence, completed, highest =
   row[1], row[2], row[3], row[4], tonumber(row[5] or ''), tonumber(row[6] or ''), row[8], row[9]
-local previous = row[7] and { row[7], row[12] or '', row[13] or '', oldStamp } or {}
 
 -- remembered reports whether the event is completed and not yet forgotten.
 local function remembered()
@@ -29,7 +28,7 @@ end
 if format
   or (entry ~= '' and completed and remembered())
   or (order ~= '' and highest and not earlier(highest, order)) then
-  return answer(0, {}, asked)
+  return answer(0, '', asked)
 end
 local own = owner and owner == token
 if own then
@@ -37,22 +36,28 @@ if own then
     redis.call('HSET', key, 'fence', micros(leastFence))
   end
   if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then
-    return answer(0, {}, asked)
+    return answer(0, '', asked)
   end
   if stamp == oldStamp and heldUntil == oldUntil then -- a copy of the claim that has the row
-    return answer(1, {}, asked)
+    return answer(1, '', asked)
   end
 elseif owner and now <= leaseEnd then
-  return answer(0, {}, asked)
+  return answer(0, '', asked)
 elseif oldStamp and not earlier(oldStamp, stamp) then
-  return answer(0, {}, asked)
+  return answer(0, '', asked)
 elseif dead ~= (owner and row[11] and owner or '') then -- the caller keeps the event of a dead owner
-  return answer(0, {}, asked)
+  return answer(0, '', asked)
 end
 
 local till = now + lease
+local previous, claimBefore = '', row[10] or oldStamp or ''
 if own then
-  previous, till = {}, math.max(till, leaseEnd)
+  claimBefore, till = '', math.max(till, leaseEnd)
+elseif row[7] then
+  previous = pack({ row[7], row[12] or '', row[13] or '', oldStamp or '', claimBefore })
+  redis.call('HSET', key, 'takenFrom', previous)
+else
+  previous = row[14] or '' -- of a dead owner from whom a claim took over that was given up
 end
 -- A server may have gone back to an earlier fence, so the clock counts too. What
 -- a quorum restores goes on with its fence.
@@ -89,4 +94,4 @@ if not oldStamp and ARGV[memory] then -- a node of a quorum that has lost the ro
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
   end
 end
-return answer(1, previous, asked, micros(before), not own and (row[10] or oldStamp))
+return answer(1, previous, asked, micros(before), claimBefore)

@@ -6,4 +6,4 @@ for _, command in ipairs({ 'hmget', 'hset', 'hdel', 'pexpireat' }) do
     return redis.error_reply("NOPERM the user has no permissions to run the '" .. command .. "' command")
   end
 end
-return answer(0, {}, ARGV[1])
+return answer(0, '', ARGV[1])

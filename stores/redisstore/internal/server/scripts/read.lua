@@ -1,1 +1,1 @@
-return answer(0, {}, ARGV[1])
+return answer(0, '', ARGV[1])

@@ -7,7 +7,7 @@ local leastFence = tonumber(ARGV[7])
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'heldUntil', 'leaseEnd', 'fence', 'stamp')
 local format, owner, oldUntil, leaseEnd, fence = row[1], row[2], row[3], tonumber(row[4] or ''), tonumber(row[5] or '')
 if format or token == '' or owner ~= token or earlier(heldUntil, oldUntil) or (claimStamp == '' and now > leaseEnd) then
-  return answer(0, {}, '')
+  return answer(0, '', '')
 end
 -- A copy of the last renewal must not extend the lease again.
 if heldUntil ~= oldUntil then
@@ -26,4 +26,4 @@ if leastFence > 0 and fence < leastFence then
   redis.call('HSET', key, 'fence', micros(leastFence))
 end
 redis.call('HSET', key, 'heldUntil', heldUntil, 'leaseEnd', micros(leaseEnd), 'deleteAfter', deleteAfter)
-return answer(1, {}, '')
+return answer(1, '', '')

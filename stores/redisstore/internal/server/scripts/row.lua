@@ -40,11 +40,9 @@ local function settings(asked)
   return { string.match(info, 'maxmemory:(%d+)') or '', string.match(info, 'maxmemory_policy:([%w-]+)') or '', id }
 end
 
--- packed returns the row as one text, in which each field and each value stands
--- after its length, such as 5:fence. To read many small texts would cost the
--- client more than all else.
-local function packed()
-  local texts = redis.call('HGETALL', key)
+-- pack returns texts as one, in which each stands after its length, such as
+-- 5:fence. To read many small texts would cost the client more than all else.
+local function pack(texts)
   for i, text in ipairs(texts) do
     texts[i] = #text .. ':' .. text
   end
@@ -52,7 +50,7 @@ local function packed()
 end
 
 local function answer(applied, previous, asked, fence, claimStamp)
-  return { applied, micros(now), previous, settings(asked), packed(), fence or '', claimStamp or '' }
+  return { applied, micros(now), previous, settings(asked), pack(redis.call('HGETALL', key)), fence or '', claimStamp or '' }
 end
 
 -- keepFor makes the server delete the row after so many milliseconds.

@@ -24,7 +24,7 @@ if own and marksBelow > 0 and (marks < 0 or marks >= marksBelow) then
 end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
 if format or (not own and not raise) then
-  return answer(0, {}, '')
+  return answer(0, '', '')
 end
 local applied = 0
 if own then
@@ -32,6 +32,9 @@ if own then
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
   redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'takesMarks', 'interruptedFor', 'cooldown')
+  if condition ~= 'same round' then -- after a claim that is given up, the next one takes over from the same owner
+    redis.call('HDEL', key, 'takenFrom')
+  end
   if ARGV[memory] and not late then
     redis.call('HDEL', key, 'marks')
   end
@@ -61,4 +64,4 @@ if own or not oldDeleteAfter or earlier(oldDeleteAfter, deleteAfter) then
   redis.call('HSET', key, 'deleteAfter', deleteAfter)
   keepFor(keep)
 end
-return answer(applied, {}, '')
+return answer(applied, '', '')
