@@ -88,8 +88,9 @@ func (c *Redrive) Run(ctx context.Context) error {
 	if err != nil {
 		return trouble(err)
 	}
-	ctx, stop := untilHangup(ctx)
-	defer stop()
+	// A pipe without a reader gives an error, and does not end the process: messages
+	// that stay are made visible first.
+	signal.Ignore(syscall.SIGPIPE)
 	return trouble(c.redrive(ctx, q, judge, os.Stdout, os.Stderr, c.confirm))
 }
 
@@ -107,17 +108,6 @@ func (c *Redrive) knowsRows(ctx context.Context, store driver.Inspector) error {
 		where = "the namespace " + inspect.Safe(c.Namespace)
 	}
 	return no("%s has no rows, so --unknown would send what was completed, too: give the function's --namespace or --function; if all of it should run again, aws sqs start-message-move-task sends it", where)
-}
-
-// untilHangup returns a context that also ends when the terminal is closed. A
-// pipe without a reader gives an error, and does not end the process: messages
-// that stay are made visible first.
-func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
-	signal.Ignore(syscall.SIGPIPE)
-	if signal.Ignored(syscall.SIGHUP) { // by nohup
-		return ctx, func() {}
-	}
-	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // judge returns who decides, still without store and namespace.
