@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
@@ -120,10 +122,17 @@ func (p place) store(tb testing.TB, w *wire) driver.Store {
 	return store
 }
 
+// onTable sends the first claim itself. A server in Java that has only just
+// started may take seconds for it, which the leases of the tests do not allow
+// for.
 func onTable(start func(testing.TB) servers.Server) func(testing.TB) place {
 	return func(tb testing.TB) place {
 		s := start(tb)
-		newTable(tb, s)
+		store := dynamostore.New(newTable(tb, s), table)
+		now := time.Now()
+		first := &driver.Claim{Name: "/first", Token: rand.Text(), Holder: "onTable", Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour)}
+		expect.Granted(store.Acquire(tb.Context(), first))(tb)
+		expect.Granted(store.Settle(tb.Context(), &driver.Settlement{Name: first.Name, Token: first.Token, DeleteAfter: first.DeleteAfter}))(tb)
 		return place{"table", []string{s.Endpoint}}
 	}
 }
