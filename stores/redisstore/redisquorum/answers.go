@@ -178,29 +178,35 @@ func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
 	return row
 }
 
-// previous returns the run of the dead owner from whom a claim takes over. A
-// node that missed a release still has the owner. So an owner that is not left
-// on a majority does not count if a node is free whose stamp is not below that
-// of its claim, because a release has raised it (or, on a node that missed the
-// owner's claim, one that was given up: then nobody is told of that owner), or
-// if a majority had another claim last. A node that a claim took over in vain
-// still tells of the owner from whom it did.
-func (q *Store) previous(got answers) driver.InterruptedEvent {
-	left := func(a *answer) bool { return !failed(a) && a.Row.Previous != driver.InterruptedEvent{} }
+// previous returns the run of the dead owner from whom a claim takes over, by
+// the nodes that have granted it. A node that missed a release still has the
+// owner. So an owner that is not left on a majority does not count if a node
+// was free whose stamp was not below that of its claim, because a release has
+// raised it (or, on a node that missed the owner's claim, one that was given
+// up: then nobody is told of that owner), or if a majority had another claim
+// last.
+func (q *Store) previous(got answers, granted func(*answer) bool) driver.InterruptedEvent {
+	left := func(a *answer) bool { return granted(a) && a.DeadClaim != "" }
+	before := func(a *answer) string {
+		if left(a) {
+			return a.DeadClaim
+		}
+		return a.ClaimBefore
+	}
 	last := &answer{}
 	for i := range got {
 		owner := &got[i]
-		if !left(owner) || owner.ClaimBefore <= last.ClaimBefore {
+		if !left(owner) || owner.DeadClaim <= last.DeadClaim {
 			continue
 		}
-		same := count(got, func(a *answer) bool { return left(a) && a.ClaimBefore == owner.ClaimBefore })
-		freed := count(got, func(a *answer) bool { return !left(a) && a.ClaimBefore >= owner.ClaimBefore })
-		others := count(got, func(a *answer) bool { return a.ClaimBefore != "" && a.ClaimBefore != owner.ClaimBefore })
+		same := count(got, func(a *answer) bool { return left(a) && a.DeadClaim == owner.DeadClaim })
+		freed := count(got, func(a *answer) bool { return !left(a) && before(a) >= owner.DeadClaim })
+		others := count(got, func(a *answer) bool { return before(a) != "" && before(a) != owner.DeadClaim })
 		if same >= q.need || freed == 0 && others < q.need {
 			last = owner
 		}
 	}
-	return last.Row.Previous
+	return last.Dead
 }
 
 // rows returns the rows that can be read, the one with the latest stamp first.

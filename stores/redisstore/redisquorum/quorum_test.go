@@ -1204,6 +1204,40 @@ func TestPreviousOwner(t *testing.T) { // F19
 			q.claim("third", 0, 1)
 			q.release("third", 0, 1)
 		}, ""},
+		"dead, a claim was given up, another server has an older owner": {func(q *previousTest) {
+			q.grant("first", 1)
+			q.grant("second", 0)
+			q.endLease(0)
+			q.refuse("third", 0, 1)
+		}, "second"},
+		"dead, a claim without an answer was abandoned": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.endLeases()
+			q.grant("second", 0, 1)
+			q.abandon("second", 0, 1)
+		}, "first"},
+		"dead, the claim is repeated": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.endLeases()
+			q.grant("next", 0, 1)
+			q.next = []int{0, 1}
+		}, "first"},
+		"a server missed the release, and the claim is repeated": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.release("first", 1, 2)
+			q.endLeases()
+			q.grant("next", 1)
+			q.next = []int{0, 1}
+		}, ""},
+		"a claim was given up, and a server missed the next owner": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.endLease(0)
+			q.refuse("second", 0, 1)
+			q.endLeases()
+			q.claim("third", 1, 2)
+			q.release("third", 0, 2)
+			q.next = []int{0, 1}
+		}, ""},
 		"a server missed the release": {func(q *previousTest) {
 			q.claim("first", 0, 1, 2)
 			q.release("first", 1, 2)
@@ -1227,17 +1261,15 @@ func TestPreviousOwner(t *testing.T) { // F19
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := &previousTest{newQuorum(t, 3), t, map[string]*driver.Claim{}}
+			q := &previousTest{quorum: newQuorum(t, 3), t: t, claims: map[string]*driver.Claim{}, next: []int{0, 1, 2}}
 			for i, event := range []string{"first", "second", "third", "next"} {
 				claim := redistest.Claim("n")
 				claim.Event, claim.Stamp = event, claim.Stamp.Add(time.Duration(i)*time.Second)
 				q.claims[event] = claim
 			}
 			c.before(q)
-			for _, m := range q.minis {
-				m.SetTime(time.Now().Add(2 * time.Minute))
-			}
-			q.only(0, 1, 2)
+			q.endLeases()
+			q.only(q.next...)
 			if row := redistest.MustAcquire(t, q, q.claims["next"]); row.Previous.Event != c.want {
 				t.Errorf("the claim took over from %+v, want %q", row.Previous, c.want)
 			}
@@ -1248,8 +1280,10 @@ func TestPreviousOwner(t *testing.T) { // F19
 // previousTest sends what the owners before sent, to some servers each.
 type previousTest struct {
 	*quorum
-	t      *testing.T
-	claims map[string]*driver.Claim
+	t       *testing.T
+	claims  map[string]*driver.Claim
+	next    []int // the servers that answer the last claim
+	minutes time.Duration
 }
 
 func (q *previousTest) claim(event string, nodes ...int) {
@@ -1272,8 +1306,34 @@ func (q *previousTest) refuse(event string, nodes ...int) {
 	}
 }
 
+// grant sends a claim to servers whose answers are lost.
+func (q *previousTest) grant(event string, nodes ...int) {
+	q.t.Helper()
+	for _, i := range nodes {
+		redistest.MustAcquire(q.t, redistest.Must(redisstore.New(q.taps[i].Scripter)), q.claims[event])
+	}
+}
+
 // endLease lets the leases end on one server before they do on the others.
-func (q *previousTest) endLease(node int) { q.minis[node].SetTime(time.Now().Add(2 * time.Minute)) }
+func (q *previousTest) endLease(node int) {
+	q.minutes += 2
+	q.minis[node].SetTime(time.Now().Add(q.minutes * time.Minute))
+}
+
+func (q *previousTest) endLeases() {
+	for i := range q.minis {
+		q.endLease(i)
+	}
+}
+
+// abandon ends a claim without an answer.
+func (q *previousTest) abandon(event string, nodes ...int) {
+	q.t.Helper()
+	q.only(nodes...)
+	s := redistest.Settlement(q.claims[event])
+	s.Abandon = true
+	expect.Granted(q.Settle(q.t.Context(), s))(q.t)
+}
 
 // giveUp ends a claim that was not granted.
 func (q *previousTest) giveUp(event string, node int) {

@@ -155,7 +155,7 @@ func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row dri
 			least = max(least, a.Before+1)
 		}
 	}
-	row.Previous = q.previous(got)
+	row.Previous = q.previous(got, granted)
 	fence := max(least, highest(fences, q.need, fenceOf, cmp.Compare[int64]))
 	high := func(a *answer) bool { return granted(a) && a.Row.Fence >= fence }
 	if count(got, high) < q.need {
@@ -307,7 +307,11 @@ func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
-	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Settle(ctx, t, t.Stamp, server.InTime) })
+	condition := server.InTime
+	if t.Abandon { // as undo does
+		condition = server.SameRound
+	}
+	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Settle(ctx, t, t.Stamp, condition) })
 	if err := q.tooFew(got); err != nil {
 		return driver.Row{}, false, err
 	}

@@ -64,7 +64,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	row := driver.Row{
 		Token: r.fields["ownerToken"], Event: r.fields["event"], Payload: r.fields["payload"], Holder: r.fields["holder"],
-		Cooldown: r.fields["cooldown"], Previous: r.previous,
+		Cooldown: r.fields["cooldown"],
 		Memory: driver.Memory{
 			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
 			Result: driver.Result{Event: r.fields["resultEvent"]},
@@ -97,6 +97,9 @@ func parse(r *reply, v view) (driver.Row, error) {
 	}
 	if row.Memory.Interrupted, err = parseInterrupted(r.fields["interrupted"]); err != nil {
 		return driver.Row{}, err
+	}
+	if r.tookOver != "" {
+		row.Previous, _ = takenFrom(r.fields)
 	}
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	row.Line, row.Served = number(r.fields["line"]), number(r.fields["served"]) // these only pace waiters
@@ -236,4 +239,24 @@ func parseInterrupted(lines string) ([]driver.InterruptedEvent, error) {
 		})
 	}
 	return events, nil
+}
+
+// takenFrom returns the run of the dead owner from whom the last claim took
+// over, or another that was given up, and the stamp of the owner's claim. They
+// are zero if there was none, or if that cannot be read, as it only tells
+// people.
+func takenFrom(fields map[string]string) (run driver.InterruptedEvent, claimStamp string) {
+	packed := fields["takenFrom"]
+	if packed == "" { // as nearly always
+		return run, ""
+	}
+	var since string
+	for _, to := range []*string{&run.Holder, &run.Event, &run.Payload, &since, &claimStamp} {
+		var ok bool
+		if *to, packed, ok = cutText(packed); !ok {
+			return driver.InterruptedEvent{}, ""
+		}
+	}
+	run.Since = ParseTimestamp(since)
+	return run, claimStamp
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 var (
@@ -41,12 +39,12 @@ var (
 // reply is the answer of a script.
 type reply struct {
 	applied  int64
-	now      int64                   // the server's clock in microseconds
-	previous driver.InterruptedEvent // the run of the dead owner; zero: there was none
+	now      int64  // the server's clock in microseconds
+	tookOver string // from the dead owner that the row names: "1" if the claim did so just now
 	settings []string
 	fields   map[string]string // of the row
 	// If the claim was granted just now: the fence before it, and the stamp of the
-	// claim before it, or of the row if nobody held it.
+	// claim before it, or of the row if nobody held it. A copy has its own stamp.
 	fenceBefore, claimBefore string
 }
 
@@ -57,9 +55,9 @@ func parseReply(v any) (reply, error) {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
-	var now, dead, row string
+	var now, row string
 	var settings []any
-	for i, to := range []any{&r.applied, &now, &dead, &settings, &row, &r.fenceBefore, &r.claimBefore} {
+	for i, to := range []any{&r.applied, &now, &r.tookOver, &settings, &row, &r.fenceBefore, &r.claimBefore} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}
@@ -74,24 +72,7 @@ func parseReply(v any) (reply, error) {
 	if r.fields, ok = unpack(row); !ok {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
-	if dead != "" && !r.unpackPrevious(dead) {
-		return reply{}, fmt.Errorf("the script answered %v", v)
-	}
 	return r, nil
-}
-
-// unpackPrevious sets the run of a dead owner and the stamp of its claim, and
-// reports whether they can be read.
-func (r *reply) unpackPrevious(packed string) (ok bool) {
-	var since string
-	p := &r.previous
-	for _, to := range []*string{&p.Holder, &p.Event, &p.Payload, &since, &r.claimBefore} {
-		if *to, packed, ok = cutText(packed); !ok {
-			return false
-		}
-	}
-	p.Since = ParseTimestamp(since)
-	return true
 }
 
 // unpack returns the fields of a row from what the function pack of

@@ -67,8 +67,14 @@ type Answer struct {
 	// it is one less than the row's.
 	Before int64
 	// ClaimBefore is the stamp of the claim that had the row before the claim, or
-	// that of the row if nobody held it. It is empty if that is not known.
+	// that of the row if nobody held it. It is that of the claim itself if it was
+	// granted before, and empty if that is not known.
 	ClaimBefore string
+	// Dead is the run of the dead owner from whom the claim took over, now or when
+	// it was granted before, or another claim did that was given up. DeadClaim is
+	// the stamp of that owner's claim. They are zero if there is none.
+	Dead      driver.InterruptedEvent
+	DeadClaim string
 	// Repeatable is whether the client may have repeated the request by itself.
 	// Then a refusal may mean that an earlier attempt was applied.
 	Repeatable bool
@@ -250,7 +256,9 @@ func (s *Server) run(ctx context.Context, script *redis.Script, name string, v v
 	if r.fenceBefore != "" {
 		before = number(r.fenceBefore)
 	}
+	dead, deadClaim := takenFrom(r.fields)
 	return Answer{
+		Dead: dead, DeadClaim: deadClaim,
 		Row: row, Applied: r.applied, Before: before, ClaimBefore: r.claimBefore, Repeatable: repeatable,
 		ClaimStamp: r.fields["claimStamp"], Cleared: r.fields["cleared"], MemoryStamp: r.fields["memoryStamp"],
 	}

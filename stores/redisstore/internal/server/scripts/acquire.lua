@@ -6,7 +6,7 @@ local leastFence, asked, place, takesMarks = tonumber(ARGV[13]), ARGV[14], ARGV[
 local interruptedFor, dead, interrupted = ARGV[17], ARGV[18], ARGV[19]
 local memory = 20 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp', 'interruptedFor', 'event', 'payload', 'takenFrom')
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp', 'interruptedFor', 'event', 'payload')
 local format, owner, oldStamp, oldUntil, leaseEnd, fence, completed, highest =
   row[1], row[2], row[3], row[4], tonumber(row[5] or ''), tonumber(row[6] or ''), row[8], row[9]
 
@@ -31,7 +31,9 @@ if format
   return answer(0, '', asked)
 end
 local own = owner and owner == token
+local claimBefore = row[10] or oldStamp or ''
 if own then
+  claimBefore = stamp
   if row[10] == stamp and (fence or 0) < leastFence then
     redis.call('HSET', key, 'fence', micros(leastFence))
   end
@@ -39,7 +41,7 @@ if own then
     return answer(0, '', asked)
   end
   if stamp == oldStamp and heldUntil == oldUntil then -- a copy of the claim that has the row
-    return answer(1, '', asked)
+    return answer(1, '', asked, '', claimBefore)
   end
 elseif owner and now <= leaseEnd then
   return answer(0, '', asked)
@@ -49,15 +51,12 @@ elseif dead ~= (owner and row[11] and owner or '') then -- the caller keeps the 
   return answer(0, '', asked)
 end
 
-local till = now + lease
-local previous, claimBefore = '', row[10] or oldStamp or ''
+local till, tookOver = now + lease, ''
 if own then
-  claimBefore, till = '', math.max(till, leaseEnd)
+  till = math.max(till, leaseEnd)
 elseif row[7] then
-  previous = pack({ row[7], row[12] or '', row[13] or '', oldStamp or '', claimBefore })
-  redis.call('HSET', key, 'takenFrom', previous)
-else
-  previous = row[14] or '' -- of a dead owner from whom a claim took over that was given up
+  tookOver = '1'
+  redis.call('HSET', key, 'takenFrom', pack({ row[7], row[12] or '', row[13] or '', oldStamp or '', claimBefore }))
 end
 -- A server may have gone back to an earlier fence, so the clock counts too. What
 -- a quorum restores goes on with its fence.
@@ -94,4 +93,4 @@ if not oldStamp and ARGV[memory] then -- a node of a quorum that has lost the ro
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
   end
 end
-return answer(1, previous, asked, micros(before), claimBefore)
+return answer(1, tookOver, asked, micros(before), claimBefore)

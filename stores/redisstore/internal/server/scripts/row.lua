@@ -1,7 +1,8 @@
 -- Every script begins with this part. The answer of each is the same: what was
--- applied, the server's clock, the run of the holder that died, the server's memory
--- settings (if they were asked for), the row as it is afterwards, and if the claim
--- was granted just now, the fence before it and the stamp of the claim before it.
+-- applied, the server's clock, 1 if a claim took over from a dead owner, the
+-- server's memory settings (if they were asked for), the row as it is afterwards,
+-- and if the claim was granted just now, the fence before it and the stamp of the
+-- claim before it, which is its own if it was granted before.
 local key = KEYS[1]
 
 local time = redis.call('TIME')
@@ -49,8 +50,8 @@ local function pack(texts)
   return table.concat(texts)
 end
 
-local function answer(applied, previous, asked, fence, claimStamp)
-  return { applied, micros(now), previous, settings(asked), pack(redis.call('HGETALL', key)), fence or '', claimStamp or '' }
+local function answer(applied, tookOver, asked, fence, claimStamp)
+  return { applied, micros(now), tookOver, settings(asked), pack(redis.call('HGETALL', key)), fence or '', claimStamp or '' }
 end
 
 -- keepFor makes the server delete the row after so many milliseconds.

@@ -8,7 +8,7 @@ local cooldown, heldUntil, lease = ARGV[6], ARGV[7], tonumber(ARGV[8])
 local marksBelow = tonumber(ARGV[9])
 local memory = 10 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd', 'marks', 'memoryStamp')
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd', 'marks', 'memoryStamp', 'takenFrom')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
 local own, late = token ~= '' and owner == token, false
 if condition == 'takes' then
@@ -22,6 +22,11 @@ local marks = tonumber(row[7] or '0')
 if own and marksBelow > 0 and (marks < 0 or marks >= marksBelow) then
   own = false
 end
+-- After a claim that was given up, the next one takes over from the same owner. The
+-- end of a lock, also of one that this row has not seen, says that it has ended.
+if row[9] and condition ~= 'same round' and not format then
+  redis.call('HDEL', key, 'takenFrom')
+end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
 if format or (not own and not raise) then
   return answer(0, '', '')
@@ -32,9 +37,6 @@ if own then
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
   redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'takesMarks', 'interruptedFor', 'cooldown')
-  if condition ~= 'same round' then -- after a claim that is given up, the next one takes over from the same owner
-    redis.call('HDEL', key, 'takenFrom')
-  end
   if ARGV[memory] and not late then
     redis.call('HDEL', key, 'marks')
   end
