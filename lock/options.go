@@ -56,10 +56,10 @@ type Options struct {
 	MaxWait time.Duration
 	// HoldAtLeast keeps a name held for at least that long from when it was
 	// acquired, whether the work succeeds or fails, and without a further request.
-	// After [Locker.AcquireOneOf], each slot stays held. A holder that dies leaves
-	// the name held until its lease ends. On DynamoDB the time differs by as much
-	// as the clocks of the holder and of the next claimant do. At most 366 days.
-	// Zero: the end of the work frees the name.
+	// After [Locker.AcquireOneOf], each slot stays held. A holder that dies, loses
+	// its lease or cannot end it leaves the name held until its lease ends. On
+	// DynamoDB the time differs by as much as the clocks of the holder and of the
+	// next claimant do. At most 366 days. Zero: the end of the work frees the name.
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days, unless
 	// more events of its name than RememberEvents came after it. A completed Order

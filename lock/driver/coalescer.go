@@ -10,9 +10,9 @@ import (
 // the owner's settlement is refused while it has not seen all marks. An owner
 // that dies leaves its event: see [Memory].
 type Coalescer interface {
-	// Mark adds a mark if the token is still the owner and takes marks, or closes
-	// the row for marks, as [Row.Mark] does. A copy of the request adds another
-	// one, which costs the owner a run at most.
+	// Mark adds a mark if the token is still the owner, or closes the row for
+	// marks, as [Row.Mark] does. It is sent only if the row takes marks. A copy of
+	// the request adds another one, which costs the owner a run at most.
 	Mark(context.Context, *Mark) (Row, bool, error)
 }
 

@@ -88,8 +88,8 @@ func (c *Redrive) Run(ctx context.Context) error {
 	if err != nil {
 		return trouble(err)
 	}
-	// A pipe without a reader gives an error, and does not end the process: messages
-	// that stay are made visible first.
+	// A pipe without a reader gives an error, and does not end the process:
+	// messages that stay are made visible first.
 	signal.Ignore(syscall.SIGPIPE)
 	return trouble(c.redrive(ctx, q, judge, os.Stdout, os.Stderr, c.confirm))
 }
