@@ -25,9 +25,12 @@ import (
 //
 // On its own Path makes a plain mutex; keyfuncs.Once, keyfuncs.EventFrom or an
 // envelope adds an Event. The error is a *lock.NoKeyError if the path finds
-// nothing, an empty value, or one with a null inside; Missing is set if it
-// finds nothing. Path panics if the path is not a JMESPath expression, or lists
-// the members of an object ("*", keys, values), which have no order.
+// nothing, an empty value, or a list or object with a null as one of its
+// members; Missing is set if it finds nothing. Deeper inside, a null counts as
+// data: so write "[tenant, id, kind]", not "[[tenant, id], kind]".
+//
+// Path panics if the path is not a JMESPath expression, or lists the members of
+// an object ("*", keys, values), which have no order.
 //
 // Source: https://jmespath.org/specification.html.
 func Path(path string) keyfuncs.Func[json.RawMessage] {
@@ -56,8 +59,9 @@ var errUnfilled = errors.New("let the sender fill in the field that the path nam
 
 // incomplete returns why a value cannot be a name, or "" if it can. A null
 // inside is as bad as no value at all: events that differ only in the missing
-// part would share a lock. One level is enough, because that is where a path
-// puts its parts together; a deeper null is data.
+// part would share a lock. One level is where a path puts its parts together,
+// unless it nests them, which its documentation advises against; a deeper null
+// may be data.
 func incomplete(v any) string {
 	const part = "is missing in part: it contains a null, and events that differ in that part would share a lock"
 	empty := v == nil || v == ""
