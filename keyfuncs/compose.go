@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lambdalock/lambdalock/internal/event/canonical"
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -163,8 +164,9 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 
 // OrderFrom skips stale events. It orders them by the Order of from or, if it
 // has none, by its Name, which must rise with every event: natural numbers are
-// compared as numbers, times of RFC 3339 as times, other text byte by byte, and
-// other numbers are refused.
+// compared as numbers, times of RFC 3339 as times, other text byte by byte. A
+// JSON string, as package jmespath finds it, counts without its quotes. Other
+// numbers, JSON arrays and objects are refused.
 //
 // An Order only compares with those of the same Name of from, such as one
 // shard, so the Name is then made of both, as in [Join]. from must have an
@@ -194,22 +196,39 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 var errUnordered = errors.New("the second key function of keyfuncs.OrderFrom has no Order: give it one that has, or that takes a number or a time that rises from the event, and put no Hash or HMAC around it")
 
 func orderOf(k lock.Key) (string, error) {
-	t, noTime := time.Parse(time.RFC3339Nano, k.Name)
+	text := unquoted(k.Name)
+	t, noTime := time.Parse(time.RFC3339Nano, text)
 	switch {
 	case k.Order != "":
 		return k.Order, nil
-	case k.Name == "":
+	case text == "":
 		return "", nothingFrom("the second key function of OrderFrom", "Order")
-	case strings.Trim(k.Name, "0123456789") == "":
-		return ordinal("Order", k.Name)
+	case strings.Trim(text, "0123456789") == "":
+		return ordinal("Order", text)
 	case noTime == nil:
 		return t.UTC().Format("2006-01-02T15:04:05.000000000Z"), nil
-	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
+	case strings.ContainsAny(text[:1], "-0123456789") && json.Valid([]byte(text)):
 		return "", &lock.NoKeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
-	case !keyparts.Rises(k.Name):
+	case strings.ContainsAny(text[:1], "[{") && json.Valid([]byte(text)):
+		return "", &lock.NoKeyError{Field: "Order", Reason: "is a JSON array or object, and its bytes would compare wrongly"}
+	case !keyparts.Rises(k.Name): // quotes included: what is in them only looks like such a name
 		return "", &lock.NoKeyError{Field: "Order", Reason: "would be a name that does not rise with every event", Err: errUnordered}
 	}
-	return k.Name, nil
+	return text, nil
+}
+
+// unquoted returns the text of a JSON string, and any other text unchanged. The
+// quotes would hide a number or a time. Half of a surrogate pair becomes bytes
+// that are not UTF-8, which the Locker refuses.
+func unquoted(text string) string {
+	if !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	v, err := canonical.Parse([]byte(text))
+	if s, ok := v.(string); ok && err == nil {
+		return s
+	}
+	return text
 }
 
 // ordinal writes a decimal number of any length so that its bytes compare as

@@ -162,6 +162,33 @@ func TestKeyInsideAMessage(t *testing.T) {
 	}
 }
 
+// TestOrderFromPath: the quotes of a string must not hide a number or a time,
+// or a later event looks stale and is lost.
+func TestOrderFromPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ path, earlier, later string }{
+		{"v", `{"v":9}`, `{"v":10}`},
+		{"v", `{"v":"9"}`, `{"v":"10"}`},
+		{"v", `{"v":"2026-11-21T10:00:30Z"}`, `{"v":"2026-11-21T10:00:30.5Z"}`},
+		{"v", `{"v":"2026-11-21T11:30:00+02:00"}`, `{"v":"2026-11-21T10:00:00Z"}`},
+		{"v", `{"v":"a"}`, `{"v":"a b"}`},
+		{"join('-', [year, month])", `{"year":"2026","month":"09"}`, `{"year":"2026","month":"10"}`},
+		{"[major, minor]", `{"major":1,"minor":9}`, `{"major":1,"minor":10}`},
+		{"{major: major, minor: minor}", `{"major":1,"minor":9}`, `{"major":1,"minor":10}`},
+	} {
+		t.Run(c.path+" of "+short(c.later), func(t *testing.T) {
+			t.Parallel()
+			key := keyfuncs.OrderFrom(jmespath.Path("'document'"), jmespath.Path(c.path))
+			earlier, err := key(t.Context(), json.RawMessage(c.earlier))
+			later, err2 := key(t.Context(), json.RawMessage(c.later))
+			refused := errors.As(err, new(*lock.NoKeyError)) && errors.As(err2, new(*lock.NoKeyError))
+			if ordered := err == nil && err2 == nil && earlier.Order < later.Order; !ordered && !refused || refused != strings.Contains(c.path, "major") {
+				t.Errorf("%q, %v, then %q, %v", earlier.Order, err, later.Order, err2)
+			}
+		})
+	}
+}
+
 // TestKeyIsSafeForConcurrentUse: the library sorts literals in place, so each
 // event needs literals of its own.
 func TestKeyIsSafeForConcurrentUse(t *testing.T) { // F39
