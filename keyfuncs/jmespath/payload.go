@@ -1,6 +1,7 @@
 package jmespath
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -18,8 +19,8 @@ import (
 // them apart, use [Path] with keyfuncs.EventFrom instead.
 //
 // The error is a *lock.NoKeyError for what is not JSON, and for what has a new
-// digest in each delivery: an event of AWS, and the pointer of a library for
-// large messages.
+// digest in each delivery: an event of AWS, an array of them, such as the batch
+// of a pipe, and the pointer of a library for large messages.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)
 	if err != nil {
@@ -47,8 +48,20 @@ func renewed(text []byte) string {
 		return "is an EventBridge event, which has a new id each time it is put: its key function is EventBridgeEvent, or EventBridgeDetail(jmespath.Payload) for a digest of the detail"
 	case kind != nil:
 		return kind.Refusal(nil)
+	case eventkind.Of(first(text)) != nil:
+		return eventkind.ArrayRefusal
 	}
 	return ""
+}
+
+// first returns the first element of a JSON array, or nil. It decodes no other,
+// of which there may be thousands.
+func first(text []byte) (element json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := d.Token(); err == nil && begin == json.Delim('[') {
+		_ = d.Decode(&element) // stays nil if the array is empty
+	}
+	return element
 }
 
 func notJSON(err error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
@@ -92,7 +93,16 @@ func TestPayloadOfAnEvent(t *testing.T) { // F28
 			t.Errorf("%s: %v, want a NoKeyError that says %q", text, err, says)
 		}
 	}
-	for _, text := range []string{`{"s3BucketName":"b","s3Key":"k","more":1}`, `{"s3BucketName":"b","s3Key":1}`, `{"s3Key":"k"}`, `{"Records":[{"id":1}]}`, `{"detail":{}}`, `{"Message":"x"}`} {
+	for _, element := range []string{
+		`{"messageId":"m","receiptHandle":"r","body":"{}","eventSource":"aws:sqs"}`, `{"eventSource":"aws:kinesis","data":"e30="}`,
+		`{"id":"i","source":"s","detail-type":"t","detail":{}}`, `{"Data":{},"SystemMetadata":{}}`,
+	} {
+		_, err := jmespath.Payload(t.Context(), json.RawMessage(" ["+element+`,{"a":1}]`))
+		if e, ok := err.(*lock.NoKeyError); !ok || e.Field != "payload" || e.Reason != eventkind.ArrayRefusal {
+			t.Errorf("%s in an array: %v, want a NoKeyError about pipes", element, err)
+		}
+	}
+	for _, text := range []string{`[]`, `[1]`, `["aws:sqs"]`, `[{"id":1}]`, `[[{"eventSource":"aws:sqs"}]]`, `{"s3BucketName":"b","s3Key":"k","more":1}`, `{"s3BucketName":"b","s3Key":1}`, `{"s3Key":"k"}`, `{"Records":[{"id":1}]}`, `{"detail":{}}`, `{"Message":"x"}`} {
 		if _, err := jmespath.Payload(t.Context(), json.RawMessage(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
