@@ -51,10 +51,13 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 
 // KinesisBody takes the key of one record from the JSON in its data, decoded
 // like the body in [SQSBody]. If that key has no Event, stream, shard and
-// sequence number become it. KinesisBody sets no Order, because records with
-// one name may be in several shards; OrderFrom(KinesisBody(inner),
-// KinesisRecord) adds that of the shard. Data that the Kinesis Producer Library
-// aggregated, or that is compressed with gzip, gives a [*lock.NoKeyError].
+// sequence number become it. Data that the Kinesis Producer Library aggregated,
+// or that is compressed with gzip, gives a [*lock.NoKeyError].
+//
+// KinesisBody sets no Order, because records with one name may be in several
+// shards. OrderFrom(KinesisBody(inner), KinesisRecord) adds that of the shard,
+// and puts shard and partition key into the Name: records under two partition
+// keys neither exclude nor overtake each other, whatever inner names them.
 func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 	notNil("KinesisBody", inner)
 	return func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {

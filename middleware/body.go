@@ -41,7 +41,7 @@ func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler RecordHandler[B], opts
 // [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is decoded from the data of
 // each record. The record in the context is an events.KinesisEventRecord. The
 // key has no Order unless keyfuncs.OrderFrom and [RecordKey] add that of the
-// shard.
+// shard, which puts shard and partition key into the Name.
 //
 // A record whose body is malformed has no key, with [RecordKey] either, so what
 // follows it in the shard is returned, also with [OrderPerName]. If only its

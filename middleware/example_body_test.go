@@ -69,7 +69,7 @@ func ExampleEachSNSBody() {
 }
 
 // The order of the shard skips a reading of a sensor that comes after a later
-// one of the same shard.
+// one of the same shard and partition key.
 func ExampleEachKinesisBody() {
 	type reading struct {
 		Sensor  string  `json:"sensor"`
