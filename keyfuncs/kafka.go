@@ -12,8 +12,11 @@ import (
 
 // KafkaRecord handles each record of a topic once. Name is topic, partition,
 // offset and timestamp, Event the last three of them. No Order: offsets start
-// again at zero when a topic is deleted and created again. If one function
-// serves two clusters, use [Prefix].
+// again at zero when a topic is deleted and created again.
+//
+// A record does not name its cluster. If one function serves two, wrap the
+// handler once for each, with another [Prefix], and let the EventSourceARN of
+// the event, or its BootstrapServers, decide which of them gets it.
 func KafkaRecord(_ context.Context, r events.KafkaRecord) (lock.Key, error) {
 	if r.Topic == "" {
 		return lock.Key{}, keyparts.Missing("topic")
