@@ -72,7 +72,8 @@ type look struct {
 	began, until         time.Time
 	fence                int64
 	expired              bool
-	left, longest        time.Duration // of the lease, at this look and at any of this owner
+	renews               bool          // an earlier look showed an earlier end of this owner's lease
+	left, longest        time.Duration // of the lease, at this look and at any since it was renewed
 	remembered           []driver.CompletedEvent
 	interrupted          []driver.InterruptedEvent
 }
@@ -98,8 +99,8 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 	var all []Change
 	for name, l := range next {
 		before, known := c.rows[name]
-		if l.token == before.token && l.longest < before.longest {
-			l.longest = before.longest
+		if l.token == before.token {
+			l.follow(before)
 			next[name] = l
 		}
 		first := c.rows == nil || !known && c.unreadable[name] != nil
@@ -179,15 +180,26 @@ func (l *look) change(name string) Change {
 	return Change{Change: name, Holder: l.holder, Until: inYears(l.until), Fence: l.fence, Event: l.event}
 }
 
-// missed reports whether an owner that renews its lease would have done so
-// before this look: it does once a third has passed.
-func (l *look) missed() bool { return l.expired || l.left < l.longest/3*2 }
+// follow takes over what an earlier look showed of the same owner.
+func (l *look) follow(before look) {
+	renewed := before.until.Before(l.until)
+	l.renews = before.renews || renewed
+	if !renewed {
+		l.longest = max(l.longest, before.longest)
+	}
+}
+
+// missed reports whether the owner counts as dead: its lease had ended, or it
+// had not renewed a lease that it renews otherwise, as it does once a third has
+// passed.
+func (l *look) missed() bool { return l.expired || l.renews && l.left < l.longest/3*2 }
 
 // handover returns what happened if others have acquired the lock, or its owner
 // released it. Nobody knows of an owner whose lease ended before the next one
-// began whether it died, or renewed the lease after the look before and
-// released it. If it had missed a renewal by that look, it counts as dead.
-// Otherwise the look is too long ago, and nothing is said of its end.
+// began whether it died, or released it after the look before. If it had missed
+// a renewal by that look, it counts as dead. Otherwise nothing is said of its
+// end: the look is too long ago, or the lease was not seen to be renewed, as a
+// fixed one is not.
 func (l *look) handover(before look) []Change {
 	all := l.completions(before)
 	ended := before.token != "" && l.token != "" && before.until.Before(l.began)

@@ -592,7 +592,12 @@ func TestChanges(t *testing.T) {
 				}, at))(t)
 				return all
 			}
-			look(c.before, noon.Add(-time.Minute)) // so a holder has not renewed by noon
+			earlier := c.before
+			if earlier.Token != "" {
+				earlier.Until = earlier.Until.Add(-time.Second)
+			}
+			look(earlier, noon.Add(-2*time.Minute))
+			look(c.before, noon.Add(-time.Minute)) // so a holder renews, but has not done so by noon
 			look(c.before, noon)
 			var got []string
 			second := noon.Add(2 * time.Second)
@@ -620,7 +625,8 @@ func TestChanges(t *testing.T) {
 }
 
 // TestTakenOverBetweenLooks: a holder whose lease has ended between two looks
-// may have renewed it since the first of them, and released it.
+// may have renewed it since the first of them, and released it. One that does
+// not renew may have released it in time.
 func TestTakenOverBetweenLooks(t *testing.T) {
 	t.Parallel()
 	row := func(token string, fence int64, began, until int) driver.Row {
@@ -628,16 +634,18 @@ func TestTakenOverBetweenLooks(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		interval int
-		until    []int // of the holder's lease of 30 s, at each look but the last
+		until    []int // of the holder's lease, at each look but the last
 		next     int   // when the next one began
 		want     string
 	}{
 		"seldom":               {60, []int{0 + 25, 60 + 25}, 100, "acquired"},
 		"seldom, at first":     {60, []int{25}, 40, "acquired"},
 		"seldom, and in time":  {60, []int{25}, 20, "released acquired"},
-		"a renewal was missed": {10, []int{28, 28, 28}, 29, "taken_over"},
 		"renewed, then missed": {10, []int{28, 38, 38, 38}, 39, "taken_over"},
 		"it had ended":         {10, []int{28, 28, 28, 28}, 39, "taken_over"},
+		"a fixed lease":        {10, []int{28, 28, 28}, 29, "acquired"},
+		"a short fixed lease":  {5, []int{9, 9}, 10, "acquired"},
+		"renewed for less":     {30, []int{100, 100, 100, 90 + 28}, 119, "acquired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changes inspect.Changes
