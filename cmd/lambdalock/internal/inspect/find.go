@@ -172,10 +172,12 @@ func Inspector(store driver.Store) (driver.Inspector, error) {
 	return nil, errors.New("the rows of this store cannot be read: " + fmt.Sprintf("%T", store) + " is not a driver.Inspector")
 }
 
-// ReadAll yields the rows that people mean by the keys, as Find has it. It
-// leaves out what may not be read if a key has another row. Its errors are as
-// those of [driver.Inspector.Rows].
+// ReadAll yields the rows that people mean by the keys, as Find has it, each
+// time that it is ranged over. If a key has another row, it leaves out what may
+// not be read, unless an earlier time has read it: then it exists. Its errors
+// are as those of [driver.Inspector.Rows].
 func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys []string) iter.Seq2[driver.NamedRow, error] {
+	known := map[string]bool{} // to have a row, from an earlier time
 	return func(yield func(driver.NamedRow, error) bool) {
 		answered, unreadable := false, map[string]error{}
 		for _, key := range keys {
@@ -185,6 +187,9 @@ func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys
 				switch {
 				case Denied(err):
 					answered, refusal = true, cmp.Or(refusal, err)
+					if known[name] {
+						unreadable[name] = err
+					}
 					continue
 				case lasting(err):
 					found, unreadable[name] = true, err
@@ -193,7 +198,7 @@ func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys
 					yield(driver.NamedRow{}, err)
 					return
 				}
-				answered = true
+				answered, known[name] = true, !row.Unknown()
 				if row.Unknown() {
 					continue
 				}

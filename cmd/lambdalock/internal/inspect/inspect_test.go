@@ -323,6 +323,41 @@ func TestUnreadableByKey(t *testing.T) {
 	}
 }
 
+// TestDeniedSinceItWasRead: a row that may not be read any more is not deleted,
+// also where the key has another row. One that was never read may not exist.
+func TestDeniedSinceItWasRead(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	acquire(t, locker(t, store, lock.Options{Namespace: "orders"}), lock.Key{Name: "a"})
+	acquire(t, locker(t, store, lock.Options{}), lock.Key{Name: "orders/a"})
+	nothing := of("-", nil)
+	for name, c := range map[string]struct {
+		looks []func(name string) error
+		want  string
+	}{
+		"denied":         {[]func(string) error{nothing, denying(nothing, "/orders/a"), denying(nothing, "/orders/a"), nothing}, "held held, skipped /orders/a, , , "},
+		"always denied":  {[]func(string) error{denying(nothing, "/orders/a"), nothing, denying(nothing, "/orders/a")}, "held, acquired, skipped /orders/a, "},
+		"deleted before": {[]func(string) error{nothing, of("/orders/a", errUnknown), denying(nothing, "/orders/a")}, "held held, deleted, "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			changes := inspect.Changes{Skipped: func(name string, _ error) { got = append(got, "skipped "+name) }}
+			now := without{Inspector: store}
+			rows := inspect.ReadAll(t.Context(), &now, "", []string{"orders/a"})
+			for _, now.failing = range c.looks {
+				var words []string
+				for _, ch := range expect.Value(changes.Next(rows, time.Now()))(t) {
+					words = append(words, ch.Change)
+				}
+				got = append(got, strings.Join(words, " "))
+			}
+			if got := strings.Join(got, ", "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // denying denies to read one name, and fails as failing does for the others.
 func denying(failing func(name string) error, denied string) func(name string) error {
 	return func(name string) error {
@@ -361,11 +396,17 @@ type without struct {
 }
 
 func (w without) Read(ctx context.Context, name string) (driver.Row, error) {
-	if err := w.failing(name); err != nil {
+	switch err := w.failing(name); {
+	case errors.Is(err, errUnknown):
+		return driver.Row{}, nil
+	case err != nil:
 		return driver.Row{}, err
 	}
 	return w.Inspector.Read(ctx, name)
 }
+
+// errUnknown stands for the answer that there is no row.
+var errUnknown = errors.New("unknown")
 
 // only is a store that lacks some rows.
 type only struct {

@@ -59,7 +59,8 @@ func (c *Watch) watch(ctx context.Context, store driver.Inspector, out, notes io
 		shown = ", and shows the locks" + inNamespace(c.Namespace)
 	}
 	if len(c.Keys) > 0 {
-		rows = func() iter.Seq2[driver.NamedRow, error] { return inspect.ReadAll(ctx, store, c.Namespace, c.Keys) }
+		read := inspect.ReadAll(ctx, store, c.Namespace, c.Keys)
+		rows = func() iter.Seq2[driver.NamedRow, error] { return read }
 		cost, shown = "these rows", ""
 	}
 	_, _ = fmt.Fprintf(notes, "Reads %s every %v, until Ctrl-C%s.\n", cost, c.Interval, shown)
