@@ -203,12 +203,15 @@ type refusedToken struct{ RawResponse *http.Response }
 func (*refusedToken) Error() string { return "authentication failed" }
 func (*refusedToken) NonRetriable() {}
 
+// embedded is an error of a program's own credential.
+type embedded struct{ *refusedToken }
+
 // TestNoToken: nothing was sent. If the identity is wrong, a handler must not
 // run without a lock because of it. If the token service is out of reach, the
 // request is repeated.
 func TestNoToken(t *testing.T) {
 	t.Parallel()
-	answer := func(status int) error { return &refusedToken{&http.Response{StatusCode: status}} }
+	answer := func(status int) *refusedToken { return &refusedToken{&http.Response{StatusCode: status}} }
 	for name, c := range map[string]struct {
 		err   error
 		lasts bool
@@ -221,6 +224,10 @@ func TestNoToken(t *testing.T) {
 		"too late":          {answer(408), false},
 		"broken":            {fmt.Errorf("in a chain: %w", answer(503)), false},
 		"no reason":         {&refusedToken{}, true}, // a callback of the identity failed, for example
+		"one overloaded":    {errors.Join(answer(401), fmt.Errorf("%w, after %w", io.ErrUnexpectedEOF, answer(503))), false},
+		"all refused":       {errors.Join(answer(401), answer(403)), true},
+		"embedded":          {embedded{answer(503)}, false},
+		"embeds nothing":    {embedded{}, true},
 		"no answer in time": {fmt.Errorf("get token: %w", context.DeadlineExceeded), false},
 		"no connection":     {fmt.Errorf("get token: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), false},
 	} {

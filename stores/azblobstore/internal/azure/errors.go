@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -168,25 +169,42 @@ func unauthenticated(err error) bool {
 // tokenMayCome reports whether the credential may get a token later: the token
 // service was out of reach, or overloaded. If the identity is wrong or there is
 // none, a retry would fail, too, and an error that says neither may be that of
-// a callback without permission. Errors of azidentity keep the answer in their
-// field RawResponse. It is looked up by its name, because this module does not
-// require azidentity.
+// a callback without permission. Of several credentials, one is enough.
 func tokenMayCome(err error) bool {
-	if errors.As(err, new(net.Error)) {
-		return true
+	return errors.As(err, new(net.Error)) || overloaded(err)
+}
+
+// overloaded reports whether the token service answered that a later request
+// may succeed. Errors of azidentity keep the answer in their field RawResponse.
+// It is looked up by its name, because this module does not require azidentity.
+func overloaded(err error) bool {
+	if answer, found := rawResponse(err); found {
+		return answer != nil && (answer.StatusCode >= http.StatusInternalServerError ||
+			answer.StatusCode == http.StatusRequestTimeout || answer.StatusCode == http.StatusTooManyRequests)
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		e := reflect.Indirect(reflect.ValueOf(err))
-		if e.Kind() != reflect.Struct {
-			continue
-		}
-		if field := e.FieldByName("RawResponse"); field.IsValid() {
-			answer, ok := field.Interface().(*http.Response)
-			return ok && answer != nil && (answer.StatusCode >= http.StatusInternalServerError ||
-				answer.StatusCode == http.StatusRequestTimeout || answer.StatusCode == http.StatusTooManyRequests)
-		}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), overloaded)
 	}
-	return false
+	inner := errors.Unwrap(err)
+	return inner != nil && overloaded(inner)
+}
+
+// rawResponse returns the field of that name, if err itself is a struct that
+// has one.
+func rawResponse(err error) (answer *http.Response, found bool) {
+	e := reflect.Indirect(reflect.ValueOf(err))
+	if e.Kind() != reflect.Struct {
+		return nil, false
+	}
+	field, found := e.Type().FieldByName("RawResponse")
+	if !found {
+		return nil, false
+	}
+	value, failed := e.FieldByIndexErr(field.Index) // of an embedded struct that is nil
+	if failed == nil {
+		answer, _ = value.Interface().(*http.Response)
+	}
+	return answer, true
 }
 
 // Bare returns a URL without its query, which may contain a signature.
