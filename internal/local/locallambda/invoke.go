@@ -58,6 +58,9 @@ type Result struct {
 	Log []string
 	// LogStream is the name of the log stream of the process that handled it.
 	LogStream string
+	// TraceID is the tracing header that the function got, which it sends on with
+	// its requests to AWS.
+	TraceID string
 
 	Started time.Time // when it was delivered
 	Ended   time.Time // when its response was complete, or its failure certain
@@ -159,7 +162,7 @@ func (p *Platform) pick(c *call) *process {
 // deliver hands a call to a process that can take it. The caller holds p.mu.
 func (p *Platform) deliver(proc *process, c *call) {
 	now := time.Now()
-	c.result = Result{RequestID: c.id, Environment: proc.env.number, LogStream: proc.stream, Started: now}
+	c.result = Result{RequestID: c.id, Environment: proc.env.number, LogStream: proc.stream, TraceID: newTraceID(), Started: now}
 	_ = proc.output.lines.take() // printed before the delivery
 	left := p.cfg.Timeout - proc.spent
 	proc.spent = 0

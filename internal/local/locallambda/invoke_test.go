@@ -249,6 +249,20 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// TestTraceID: the function gets the tracing header of the result, another one
+// in each invocation.
+func TestTraceID(t *testing.T) {
+	p, _ := start(t, config("variables"))
+	seen := map[string]bool{}
+	for range 2 {
+		r := invoke(t, p, Invocation{})
+		if seen[r.TraceID] || r.TraceID == "" || !strings.Contains(string(r.Payload), `"_X_AMZN_TRACE_ID=`+r.TraceID+`"`) {
+			t.Errorf("the trace id %q, and the variables %s", r.TraceID, r.Payload)
+		}
+		seen[r.TraceID] = true
+	}
+}
+
 func TestVariablesOfManagedInstances(t *testing.T) {
 	cfg := config("variables")
 	cfg.Concurrency = 3

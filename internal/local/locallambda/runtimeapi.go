@@ -111,7 +111,7 @@ func (proc *process) writeCall(w http.ResponseWriter, c *call) {
 	h.Set("Lambda-Runtime-Aws-Request-Id", c.id)
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", proc.p.functionARN())
-	h.Set("Lambda-Runtime-Trace-Id", newTraceID())
+	h.Set("Lambda-Runtime-Trace-Id", c.result.TraceID)
 	if tenant := proc.p.cfg.Tenant; tenant != "" {
 		h.Set("Lambda-Runtime-Aws-Tenant-Id", tenant)
 	}

@@ -100,7 +100,7 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	}
 	log, claims := logged(r.Log), d.table.Claims(r.RequestID, stream)
 	v := &delivery{records: records, result: r, outcome: outcomeOf(r, log, claims, len(records)), claims: claims}
-	b, moved := records[0].event.batch, d.moved(records, r.Log)
+	b, moved := records[0].event.batch, d.moved(records, &r)
 	switch {
 	case r.Outcome != locallambda.Succeeded:
 		v.failed, v.returned = records, records
@@ -126,9 +126,9 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 // moved returns the messages that the function has moved to a dead-letter
 // queue, by its log or by what it has sent. Of those with the same body, the
 // log knows which one was sent.
-func (d *deliverer) moved(records []*record, log []string) []*record {
-	logged := named(movedRecords, records, log)
-	sent := d.sqs.moved(append(slices.Clip(logged), without(records, logged)...))
+func (d *deliverer) moved(records []*record, r *locallambda.Result) []*record {
+	logged := named(movedRecords, records, r.Log)
+	sent := d.sqs.moved(append(slices.Clip(logged), without(records, logged)...), r.TraceID)
 	return append(logged, without(sent, logged)...)
 }
 

@@ -66,7 +66,7 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 	if in.Queued != nil {
 		in.Queued()
 	}
-	r := locallambda.Result{RequestID: cmp.Or(in.RequestID, fmt.Sprint(c.n)), Environment: 1, Outcome: locallambda.Succeeded, Started: time.Now()}
+	r := locallambda.Result{RequestID: cmp.Or(in.RequestID, fmt.Sprint(c.n)), Environment: 1, Outcome: locallambda.Succeeded, TraceID: fmt.Sprint("trace ", c.n), Started: time.Now()}
 	select {
 	case <-time.After(f.took):
 	case <-ctx.Done():
@@ -649,8 +649,8 @@ func TestWithoutPartialAnswers(t *testing.T) {
 // receives.
 func TestReceiptHandles(t *testing.T) {
 	t.Parallel()
-	change := func(a *sqsAPI, handle string) { a.handler().Change(handle, time.Minute) }
-	remove := func(a *sqsAPI, handle string) { a.handler().Delete(handle) }
+	change := func(a *sqsAPI, handle string) { a.handler("").Change(handle, time.Minute) }
+	remove := func(a *sqsAPI, handle string) { a.handler("").Delete(handle) }
 	for name, c := range map[string]struct {
 		cmd    Command
 		e      *event
@@ -692,22 +692,25 @@ func TestMovedAway(t *testing.T) {
 	const line = `INFO lambdalock: moved to the dead-letter queue records=[b]`
 	reason := map[string]sqslimits.Attribute{"ErrorMessage": {Type: "String", Text: "no order"}}
 	for name, c := range map[string]struct {
-		log  string
-		sent []sqslimits.Message
-		want string // moved
+		log   string
+		trace string // of the delivery that sent
+		sent  []sqslimits.Message
+		want  string // moved
 	}{
-		"by the log":     {line, nil, "b"},
-		"by the sends":   {"", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
-		"by both":        {line, []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
-		"one by each":    {line, []sqslimits.Message{{Body: "do b", Attributes: reason}, {Body: "do a", Attributes: reason}}, "a b"},
-		"other messages": {"", []sqslimits.Message{{Body: "do b"}, {Body: "other", Attributes: reason}}, ""},
+		"by the log":       {line, "", nil, "b"},
+		"by the sends":     {"", "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"without a trace":  {"", "", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"another delivery": {"", "trace 9", []sqslimits.Message{{Body: "do b", Attributes: reason}}, ""},
+		"by both":          {line, "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"one by each":      {line, "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}, {Body: "do a", Attributes: reason}}, "a b"},
+		"other messages":   {"", "trace 0", []sqslimits.Message{{Body: "do b"}, {Body: "other", Attributes: reason}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &fake{sqs: newSQS()}
 			f.function = func(call) (string, error) {
 				for _, m := range c.sent {
-					f.sqs.handler().Send(&m)
+					f.sqs.handler(c.trace).Send(&m)
 				}
 				return "{}\n" + c.log, nil
 			}

@@ -27,11 +27,18 @@ type sqsAPI struct {
 	changed map[string]time.Time // when a message comes back, by receipt handle
 	deleted map[string]bool
 	sent    map[string]int // messages, by queue
-	copies  map[string]int // that tell why a message failed, by body
+	copies  map[letter]int // that tell why a message failed
+}
+
+// letter is what is known of a message that the function sent because it
+// failed. A message with the same body may be in another delivery.
+type letter struct {
+	trace string // of the delivery; empty if the request does not tell
+	body  string
 }
 
 func newSQS() *sqsAPI {
-	return &sqsAPI{changed: map[string]time.Time{}, deleted: map[string]bool{}, sent: map[string]int{}, copies: map[string]int{}}
+	return &sqsAPI{changed: map[string]time.Time{}, deleted: map[string]bool{}, sent: map[string]int{}, copies: map[letter]int{}}
 }
 
 // startSQS serves the API on the loopback interface.
@@ -42,12 +49,19 @@ func startSQS() (*sqsAPI, error) {
 	}
 	a := newSQS()
 	a.url = "http://" + listener.Addr().String()
-	a.server = &http.Server{Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second}
+	a.server = &http.Server{Handler: http.HandlerFunc(a.serve), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // ends with close
 	return a, nil
 }
 
-func (a *sqsAPI) handler() *localsqs.Server {
+// serve answers a request of the function.
+func (a *sqsAPI) serve(w http.ResponseWriter, r *http.Request) {
+	a.handler(r.Header.Get("X-Amzn-Trace-Id")).ServeHTTP(w, r)
+}
+
+// handler answers requests that have the tracing header trace. The SDKs send
+// that of the invocation, unless a process has several at the same time.
+func (a *sqsAPI) handler(trace string) *localsqs.Server {
 	locked := func(note func()) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -60,7 +74,7 @@ func (a *sqsAPI) handler() *localsqs.Server {
 			locked(func() {
 				a.sent[m.Queue]++
 				if _, tells := m.Attributes[reasonAttribute]; tells {
-					a.copies[m.Body]++
+					a.copies[letter{trace, m.Body}]++
 				}
 			})
 		},
@@ -103,8 +117,9 @@ func (a *sqsAPI) comesBack(m *record) (time.Time, bool) {
 const reasonAttribute = "ErrorMessage"
 
 // moved returns the messages of which the function has sent a copy that tells
-// why it failed. Each copy counts once, for the first message with its body.
-func (a *sqsAPI) moved(messages []*record) []*record {
+// why it failed, in the delivery with the tracing header trace. Each copy
+// counts once, for the first message with its body.
+func (a *sqsAPI) moved(messages []*record, trace string) []*record {
 	if a == nil {
 		return nil
 	}
@@ -114,8 +129,12 @@ func (a *sqsAPI) moved(messages []*record) []*record {
 	for _, m := range messages {
 		var body string
 		_ = json.Unmarshal(m.body["body"], &body) // not there: ""
-		if a.copies[body] > 0 {
-			a.copies[body]--
+		l := letter{trace, body}
+		if a.copies[l] == 0 {
+			l.trace = ""
+		}
+		if a.copies[l] > 0 {
+			a.copies[l]--
 			moved = append(moved, m)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 )
@@ -26,10 +27,11 @@ func TestSQSAnswersTheFunction(t *testing.T) {
 		_, err := client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: &handle, VisibilityTimeout: seconds})
 		return err
 	}
+	const trace = "Root=1-00000000-000000000000000000000001"
 	send := func(ctx context.Context, body string) error {
 		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
 			"ErrorMessage": {DataType: aws.String("String"), StringValue: aws.String("it failed")},
-		}})
+		}}, sqs.WithAPIOptions(smithyhttp.AddHeaderValue("X-Amzn-Trace-Id", trace)))
 		return err // the client has compared the digest of the body
 	}
 	for name, c := range map[string]struct {
@@ -83,8 +85,9 @@ func TestSQSAnswersTheFunction(t *testing.T) {
 		}
 	}
 	sent := &record{body: map[string]json.RawMessage{"body": json.RawMessage(`"a message"`)}}
-	if first, second := a.moved([]*record{sent}), a.moved([]*record{sent}); len(first) != 1 || len(second) != 0 {
-		t.Errorf("one message is moved %d times", len(first)+len(second))
+	other, first, second := a.moved([]*record{sent}, "another"), a.moved([]*record{sent}, trace), a.moved([]*record{sent}, trace)
+	if len(other) != 0 || len(first) != 1 || len(second) != 0 {
+		t.Errorf("one message is moved %d times, and %d times by another delivery", len(first)+len(second), len(other))
 	}
 	if !a.isDeleted(&record{handle: "second"}) || a.isDeleted(&record{handle: "first"}) {
 		t.Error("another message is deleted")
