@@ -142,9 +142,6 @@ func TestShellBlocksHaveNoComments(t *testing.T) {
 	t.Parallel()
 	block, comment := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$"), regexp.MustCompile(`(?m)^(?:.*\s)?#(?:\s.*)?$`)
 	for name, text := range documents(t) {
-		if name == "../README.md" { // which has some still
-			continue
-		}
 		for _, m := range block.FindAllStringSubmatch(text, -1) {
 			for _, line := range comment.FindAllString(m[1], -1) {
 				t.Errorf("%s: put the comment outside of the block: %s", name, line)
