@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -53,8 +54,12 @@ func (h *hold) lease() Lease {
 	return Lease{Key: h.key, Fence: h.row.Fence, Until: time.UnixMicro(h.until.Load()), Interrupted: h.interrupted()}
 }
 
-// heldLock is a Lock as contexts carry it. Its methods are for stores.
+// heldLock is a Lock as contexts carry it. Its methods are for stores, and for
+// packages of this module.
 type heldLock Lock
 
 // Store implements [driver.Lock].
 func (h *heldLock) Store() driver.Store { return h.locker.store }
+
+// Work implements [invocation.Worker].
+func (h *heldLock) Work() invocation.Work { return invocation.Work{Deadline: h.timing.outermost} }

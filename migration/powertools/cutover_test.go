@@ -167,13 +167,13 @@ func (f *fixture) run(ctx context.Context, event string) (o order, err error) {
 }
 
 // function returns the new version.
-func (f *fixture) function() func(context.Context, json.RawMessage) (order, error) {
+func (f *fixture) function(opts ...middleware.Option) func(context.Context, json.RawMessage) (order, error) {
 	key := func(_ context.Context, event json.RawMessage) (lock.Key, error) {
 		return lock.Key{Name: string(event), Event: string(event)}, nil
 	}
 	handler := powertools.Handler(f.options, func(ctx context.Context, event json.RawMessage) (order, error) { return f.run(ctx, string(event)) })
-	return middleware.WithLock(key, handler, middleware.Store(f.store), middleware.OnCompleted(middleware.Replay),
-		middleware.Remember(3*retention), middleware.Logger(slog.New(slog.DiscardHandler)))
+	return middleware.WithLock(key, handler, append(opts, middleware.Store(f.store), middleware.OnCompleted(middleware.Replay),
+		middleware.Remember(3*retention), middleware.Logger(slog.New(slog.DiscardHandler)))...)
 }
 
 // deliver delivers each event so many times at once, and once more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -203,6 +204,48 @@ func TestClaims(t *testing.T) {
 				if err != nil || o.Status != "shipped" || (len(f.runs) == before) != (c.want != "") {
 					t.Errorf("the old version returns %+v, %v, after %d runs, then %d", o, err, before, len(f.runs))
 				}
+			})
+		})
+	}
+}
+
+// TestClaimLastsToTheDeadline: a handler that ignores its context runs on after
+// it, until Lambda ends it. The old version is kept away so long, and also if
+// its clock is ahead.
+func TestClaimLastsToTheDeadline(t *testing.T) {
+	t.Parallel()
+	byName := func(context.Context, json.RawMessage) (lock.Key, error) { return lock.Key{Name: "around"}, nil }
+	for name, c := range map[string]struct {
+		set    func(*lock.Options)
+		around int // locks
+		ahead  time.Duration
+	}{
+		"default":               {set: func(*lock.Options) {}, ahead: 2 * time.Second},
+		"a long reserve":        {set: func(o *lock.Options) { o.Reserve = 10 * time.Second }, ahead: 2 * time.Second},
+		"two locks around":      {set: func(*lock.Options) {}, around: 2, ahead: 2 * time.Second},
+		"and a long reserve":    {set: func(o *lock.Options) { o.Reserve = 3 * time.Second }, around: 2, ahead: 2 * time.Second},
+		"clocks differ by more": {set: func(o *lock.Options) { o.Grace = 5 * time.Second }, ahead: 5 * time.Second},
+		"a heartbeat":           {set: func(o *lock.Options) { o.Lease, o.Reserve = lock.Heartbeat(5*time.Second), 10*time.Second }, ahead: 2 * time.Second},
+		"a fixed lease":         {set: func(o *lock.Options) { o.Lease = lock.FixedLease(5 * time.Second) }, ahead: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.options.CutOver = time.Now().Add(time.Hour)
+				ends := time.Now().Add(20 * time.Second)
+				f.work = func(context.Context) error {
+					time.Sleep(time.Until(ends.Add(c.ahead)))
+					if _, err := invoke(t, f.old); err == nil || !strings.Contains(err.Error(), "AlreadyInProgress") {
+						t.Errorf("until the deadline the old version gets %v", err)
+					}
+					return errors.New("failed")
+				}
+				function := f.function(middleware.Engine(c.set))
+				for range c.around {
+					function = middleware.WithLock(byName, function, middleware.Store(memstore.New()), middleware.Engine(c.set), middleware.Logger(slog.New(slog.DiscardHandler)))
+				}
+				_, _ = invoke(t, function)
 			})
 		})
 	}

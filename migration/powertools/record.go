@@ -16,6 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 const (
@@ -103,16 +104,16 @@ func (t *Table[E]) judge(ctx context.Context, r *record, item attributes, now ti
 }
 
 // claim does what Powertools does: the record says that the event is in
-// progress, until the deadline of the handler. The condition is that of
+// progress, until the handler must have ended. The condition is that of
 // Powertools. It also holds for the claim itself, because a retry of the SDK
 // may meet what the first attempt wrote.
 func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
-	end, ok := ctx.Deadline()
+	deadline, ok := ctx.Deadline()
 	if !ok {
-		end = now.Add(invocation.LongestDeadline)
+		deadline = now.Add(invocation.LongestDeadline)
 	}
-	r.overtime = invocation.Reserve(0, end.Sub(now)) / 4
-	end = end.Add(skew)
+	r.overtime = invocation.Reserve(0, deadline.Sub(now)) / 4
+	end := endOfWork(ctx, deadline)
 	r.token = clock.From(ctx).Text()
 	set := attributes{
 		"status": str(inProgress), "in_progress_expiration": num(end.UnixMilli()),
@@ -141,6 +142,23 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	return nil
 }
 
+// endOfWork returns when a handler whose context ends at the deadline has ended
+// by every clock: not before Lambda's own deadline, because it may ignore its
+// context, and not before its locks let another one begin.
+func endOfWork(ctx context.Context, deadline time.Time) time.Time {
+	l, _ := driver.FromContext(ctx)
+	if w, ok := l.(invocation.Worker); ok && w.Work().Deadline.After(deadline) {
+		deadline = w.Work().Deadline
+	}
+	end := deadline.Add(skew)
+	for _, lease := range lock.Leases(ctx) {
+		if lease.Until.After(end) {
+			end = lease.Until
+		}
+	}
+	return end
+}
+
 // complete says in the old table that the event is completed. If it cannot,
 // the event still is, because the lock's row says so.
 func (t *Table[E]) complete(ctx context.Context, r *record, result any) {
@@ -160,8 +178,8 @@ func (t *Table[E]) complete(ctx context.Context, r *record, result any) {
 }
 
 // release ends a claim whose event is not completed, so that either version may
-// run. If it cannot, the claim ends at the deadline of the handler. It does
-// nothing after complete.
+// run. If it cannot, the claim ends when the handler must have. It does nothing
+// after complete.
 func (t *Table[E]) release(ctx context.Context, r *record) {
 	if r.token != "" {
 		_ = t.end(ctx, r, attributes{"in_progress_expiration": num(0)})

@@ -62,6 +62,16 @@ func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
 	return deadline.Add(-MinRun - Reserve(reserve, deadline.Sub(clock.From(ctx).Now()))), true
 }
 
+// Work is what the lock that a context carries tells about the work under it.
+type Work struct {
+	// Deadline is the latest deadline of the lock and those around it, at which the
+	// platform ends work that ignores its context. Zero: none.
+	Deadline time.Time
+}
+
+// Worker is what each driver.Lock of package lock also is.
+type Worker interface{ Work() Work }
+
 // Batch is the events that came together in one delivery, such as the records
 // of a batch, by the lock name under which they run. The delivery may come
 // again as a whole, so none of its completed events should be forgotten for
