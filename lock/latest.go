@@ -168,6 +168,9 @@ type repeatedLock Lock
 // Store implements [driver.Lock].
 func (r *repeatedLock) Store() driver.Store { return r.locker.store }
 
+// Work implements [invocation.Worker].
+func (r *repeatedLock) Work() invocation.Work { return (*heldLock)(r).Work() }
+
 // CompleteWith implements [driver.Lock].
 func (r *repeatedLock) CompleteWith(context.Context, []byte, func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
 	return &ConfigError{Reason: "a transaction completes the event once, and the work of Latest may have to run again: write without a transaction, or use WithLock"}

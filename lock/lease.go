@@ -62,4 +62,10 @@ type heldLock Lock
 func (h *heldLock) Store() driver.Store { return h.locker.store }
 
 // Work implements [invocation.Worker].
-func (h *heldLock) Work() invocation.Work { return invocation.Work{Deadline: h.timing.outermost} }
+func (h *heldLock) Work() invocation.Work {
+	w := invocation.Work{Deadline: h.timing.outermost}
+	for held := range h.chain {
+		w.Repeats = w.Repeats || held.repeats
+	}
+	return w
+}

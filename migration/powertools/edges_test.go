@@ -513,6 +513,56 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
+// TestLatest: a run under Latest is refused. The next one, which the lock owes
+// to others, would find the event completed, and be left out.
+func TestLatest(t *testing.T) {
+	t.Parallel()
+	key := func(context.Context, json.RawMessage) (lock.Key, error) {
+		return lock.Key{Name: "orders", Event: "17"}, nil
+	}
+	store := func() middleware.Option { return middleware.Store(memstore.New()) }
+	quiet := middleware.Logger(slog.New(slog.DiscardHandler))
+	type function func(context.Context, json.RawMessage) error
+	for name, wrap := range map[string]func(function) function{
+		"Latest": func(work function) function { return middleware.Latest(key, work, store(), quiet) },
+		"a lock inside Latest": func(work function) function {
+			return middleware.Latest(key, middleware.WithLock(key, work, store(), quiet), store(), quiet)
+		},
+		"OnlyLatest": func(work function) function {
+			var failed error
+			message := func(context.Context, events.SQSMessage) (lock.Key, error) { return key(nil, nil) }
+			batch := middleware.EachSQSMessage(message, func(ctx context.Context, m events.SQSMessage) error {
+				failed = work(ctx, event)
+				return failed
+			}, middleware.OnlyLatest(), store(), quiet)
+			return func(ctx context.Context, _ json.RawMessage) error {
+				failed = nil
+				_, _ = batch(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", EventSource: "aws:sqs"}}})
+				return failed
+			}
+		},
+	} {
+		for when, c := range map[string]struct {
+			cutOver time.Duration
+			refused bool
+		}{"before": {time.Hour, true}, "after": {-time.Hour, true}, "once the table is not asked any more": {-retention, false}} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f, ran := newFixture(t), false
+					f.options.CutOver = time.Now().Add(c.cutOver)
+					work := wrap(powertools.RecordHandler(f.options, func(context.Context, json.RawMessage) error { ran = true; return nil }))
+					err := work(t.Context(), event)
+					if refused := errors.As(err, new(*lock.ConfigError)); refused != c.refused || ran == c.refused || !refused && err != nil {
+						t.Errorf("ran: %t, %v", ran, err)
+					}
+					f.requests(t, name, 0, 0)
+				})
+			})
+		}
+	}
+}
+
 // TestOvertakenClaim: who has lost the record to another version ends nothing.
 func TestOvertakenClaim(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,10 @@
 // *lock.PayloadMismatchError. If the table does not answer, the handler does
 // not run, and the event fails with a *lock.StoreError.
 //
+// Under middleware.Latest and OnlyLatest every event fails with a
+// *lock.ConfigError: the handler may have to run again for other events, when
+// the old table already has its own as completed.
+//
 // docs/MIGRATION.md of this module has the steps.
 package powertools
 

@@ -48,6 +48,9 @@ func (t *Table[E]) enter(ctx context.Context, event E) (*record, error) {
 	if !now.Before(t.CutOver.Add(t.Retention)) {
 		return r, nil
 	}
+	if workIn(ctx).Repeats {
+		return nil, &lock.ConfigError{Reason: "package powertools cannot be used in Latest and OnlyLatest, whose handler may have to run again for other events when the old table has its own event as completed: stop the old version, and leave the package out"}
+	}
 	var err error
 	if r.id, err = t.ID(event); r.id == "" || err != nil {
 		return r, err
@@ -142,13 +145,21 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	return nil
 }
 
+// workIn returns what the innermost lock tells about the work under it.
+func workIn(ctx context.Context) (w invocation.Work) {
+	l, _ := driver.FromContext(ctx)
+	if held, ok := l.(invocation.Worker); ok {
+		w = held.Work()
+	}
+	return w
+}
+
 // endOfWork returns when a handler whose context ends at the deadline has ended
 // by every clock: not before Lambda's own deadline, because it may ignore its
 // context, and not before its locks let another one begin.
 func endOfWork(ctx context.Context, deadline time.Time) time.Time {
-	l, _ := driver.FromContext(ctx)
-	if w, ok := l.(invocation.Worker); ok && w.Work().Deadline.After(deadline) {
-		deadline = w.Work().Deadline
+	if last := workIn(ctx).Deadline; last.After(deadline) {
+		deadline = last
 	}
 	end := deadline.Add(skew)
 	for _, lease := range lock.Leases(ctx) {
