@@ -63,7 +63,7 @@ func (h *heldLock) Store() driver.Store { return h.locker.store }
 
 // Work implements [invocation.Worker].
 func (h *heldLock) Work() invocation.Work {
-	w := invocation.Work{Deadline: h.timing.outermost}
+	w := invocation.Work{Deadline: h.timing.outermost, Reserve: h.timing.reserve}
 	for held := range h.chain {
 		w.Repeats = w.Repeats || held.repeats
 	}

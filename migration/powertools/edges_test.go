@@ -298,9 +298,14 @@ func TestUnansweredClaim(t *testing.T) {
 // has half of its reserve for its own completion.
 func TestHungAtTheEnd(t *testing.T) {
 	t.Parallel()
-	for timeout, reserve := range map[time.Duration]time.Duration{3 * time.Second: 300 * time.Millisecond, time.Minute: time.Second} {
-		for name, early := range map[string]time.Duration{"just before": time.Millisecond, "at": 0, "after": -reserve / 10} {
-			t.Run(fmt.Sprintf("%v, completed %s the end", timeout, name), func(t *testing.T) {
+	for name, c := range map[string]struct{ timeout, chosen, reserve time.Duration }{
+		"3 s":                    {3 * time.Second, 0, 300 * time.Millisecond},
+		"1 min":                  {time.Minute, 0, time.Second},
+		"1 min, a short reserve": {time.Minute, 200 * time.Millisecond, 200 * time.Millisecond},
+		"1 min, a long reserve":  {time.Minute, 5 * time.Second, 5 * time.Second},
+	} {
+		for when, early := range map[string]time.Duration{"just before": time.Millisecond, "at": 0, "after": -c.reserve / 10} {
+			t.Run(fmt.Sprintf("%s, completed %s the end", name, when), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture(t)
@@ -310,10 +315,10 @@ func TestHungAtTheEnd(t *testing.T) {
 						time.Sleep(time.Until(end) - early)
 						return nil
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), timeout)
+					ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 					defer cancel()
-					_, err := f.function()(ctx, event)
-					if deadline, _ := ctx.Deadline(); time.Until(deadline) < reserve/2 || err != nil {
+					_, err := f.function(middleware.Engine(func(o *lock.Options) { o.Reserve = c.chosen }))(ctx, event)
+					if deadline, _ := ctx.Deadline(); time.Until(deadline) < c.reserve/2 || err != nil {
 						t.Errorf("%v, with %v left", err, time.Until(deadline))
 					}
 				})

@@ -115,7 +115,8 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	if !ok {
 		deadline = now.Add(invocation.LongestDeadline)
 	}
-	r.overtime = invocation.Reserve(0, deadline.Sub(now)) / 4
+	left := deadline.Sub(now)
+	r.overtime = min(invocation.Reserve(workIn(ctx).Reserve, left), invocation.Reserve(0, left)) / 4
 	end := endOfWork(ctx, deadline)
 	r.token = clock.From(ctx).Text()
 	set := attributes{

@@ -67,6 +67,9 @@ type Work struct {
 	// Deadline is the latest deadline of the lock and those around it, at which the
 	// platform ends work that ignores its context. Zero: none.
 	Deadline time.Time
+	// Reserve is how long before the lock's own deadline its work must end. Zero:
+	// the lock has no deadline.
+	Reserve time.Duration
 	// Repeats is whether the work may have to run again once it has succeeded: it
 	// is that of Latest, or inside it.
 	Repeats bool
