@@ -39,6 +39,14 @@
 // will (its function was killed, and had not called register_lambda_context or
 // registerLambdaContext) is held until the record expires, as it was before.
 //
+// The old table learns what this version completes only from a handler that has
+// returned. So an event that is completed without one has no record there: by
+// middleware.OnInterrupted (Skip, or a question that says that it was done), by
+// the command lambdalock complete, or by dynamostore.Transact if the process
+// ends before its handler returns. The old version would run a duplicate of it.
+// Where any of these is used, stop the old version before this one begins, with
+// a CutOver in the past.
+//
 // # Errors
 //
 // An event that the old version works on fails with a *lock.HeldError, as if
