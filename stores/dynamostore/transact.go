@@ -62,7 +62,9 @@ func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 
 // TransactWithResult is Transact for a handler whose result is replayed to
 // duplicates: it keeps the JSON of result, which must be what the handler
-// returns, whatever middleware.RememberFor says of it.
+// returns, whatever middleware.RememberFor says of it. In a lambda.Handler,
+// which returns JSON, pass that as a json.RawMessage: of a []byte it would keep
+// a string in base64.
 func TransactWithResult(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result any) (*dynamodb.TransactWriteItemsOutput, error) {
 	body, err := json.Marshal(result)
 	if err != nil {
