@@ -69,7 +69,7 @@
 //
 // Nothing is acknowledged before SQS has accepted the copy. If that answer gets
 // lost, or that of the function, there will be a second copy. A message that is
-// too large with the reason is moved without it.
+// too large with the reason, or has ten other attributes, is moved without it.
 //
 // The copy is a new message with an id of its own, and SQS does not know which
 // queue it came from: a redrive of the dead-letter queue must name the queue to

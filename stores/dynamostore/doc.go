@@ -35,7 +35,7 @@
 //
 //	attribute    type  present       meaning
 //	lock         S     always        partition key: namespace, "/", name
-//	fence        N     always        fencing token: the claim's stamp in microseconds since 1970
+//	fence        N     once held     fencing token: the claim's stamp in microseconds since 1970
 //	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
 //	ownerToken   S     while held    token of the acquisition that holds the name; in a cooldown a new one, which no acquisition has
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)
@@ -56,6 +56,9 @@
 //	served       N     with waiters  the place of the last owner that had one
 //	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
 //	rowFormat    N     never yet     reserved: rows that have it are refused, so that a later format can lock this one out
+//
+// A row that only a claim which was given up has written has no more than lock,
+// stamp and deleteAfter.
 //
 // Times that are compared are strings of fixed width (RFC 3339), which sort
 // like times and are readable.
