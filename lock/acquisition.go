@@ -247,14 +247,21 @@ func mismatch(before string, c *driver.Claim) bool {
 	return before != "" && c.Payload != "" && before != c.Payload
 }
 
+// completedError leaves the result out if only one of the two claims had a
+// payload: nobody knows then whether they stand for the same.
 func (a *acquisition) completedError() error {
+	alike := true
 	for _, c := range a.row.Memory.Completed {
-		if c.Event == a.claim.Event && mismatch(c.Payload, &a.claim) {
+		switch {
+		case c.Event != a.claim.Event:
+		case mismatch(c.Payload, &a.claim):
 			return &PayloadMismatchError{Key: a.key}
+		case (c.Payload == "") != (a.claim.Payload == ""):
+			alike = false
 		}
 	}
 	e := &CompletedError{Key: a.key}
-	if r := a.row.Memory.Result; r.Event == a.claim.Event {
+	if r := a.row.Memory.Result; alike && r.Event == a.claim.Event {
 		e.Result = r.Body
 	}
 	return e

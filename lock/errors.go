@@ -97,7 +97,8 @@ type CompletedError struct {
 	// one with the same or a later Order was.
 	Stale bool
 	// Result is what the first run gave to [Lock.Complete]. Nil if it gave none, if
-	// that was too large, or if a later event of the same name has replaced it.
+	// that was too large, if a later event of the same name has replaced it, or if
+	// only one of the two keys has a [Key.Payload].
 	Result []byte
 }
 

@@ -31,7 +31,8 @@ type Key struct {
 	// digest is stored. Two keys with the same Name and Event but different
 	// Payloads are a mistake of the caller, for example an idempotency key that is
 	// used for another request: the second gets a [*PayloadMismatchError]. Empty,
-	// and without an Event, payloads are not compared.
+	// and without an Event, payloads are not compared; but if only one of the two
+	// keys has one, the second gets no result of the first.
 	Payload string
 }
 

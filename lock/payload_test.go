@@ -60,6 +60,32 @@ func TestPayload(t *testing.T) { // F37
 	}
 }
 
+// TestResultForAnotherPayload shows that the result of an event is not given to
+// one of which it is not known that it has the same payload.
+func TestResultForAnotherPayload(t *testing.T) { // F28, F37
+	for name, c := range map[string]struct {
+		first, second lock.Key
+		want          string
+	}{
+		"same":                 {carrying("e1", "10 EUR"), carrying("e1", "10 EUR"), "receipt"},
+		"none both times":      {carrying("e1", ""), carrying("e1", ""), "receipt"},
+		"none the first time":  {carrying("e1", ""), carrying("e1", "20 EUR"), ""},
+		"none the second time": {carrying("e1", "10 EUR"), carrying("e1", ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{})
+				expect.Must(t, f.mustAcquire(l, c.first).CompleteWith(lock.Completion{Result: []byte("receipt")}))
+				var completed *lock.CompletedError
+				if _, err := l.Acquire(t.Context(), c.second); !errors.As(err, &completed) || string(completed.Result) != c.want {
+					t.Errorf("%v with the result %q, want %q", err, completed.Result, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestPayloadOfAnotherEvent shows that only payloads of the same event are
 // compared.
 func TestPayloadOfAnotherEvent(t *testing.T) { // F37

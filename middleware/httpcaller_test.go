@@ -187,6 +187,32 @@ func TestStrangerWithoutGateway(t *testing.T) { // F28
 	}
 }
 
+// TestStrangerWithNothingOfARequest shows that a caller who is known by what a
+// request has, and one whose event has nothing of it, get no answer of the
+// other.
+func TestStrangerWithNothingOfARequest(t *testing.T) { // F28
+	t.Parallel()
+	alice := map[string]any{"id": 1, "headers": map[string]string{"Authorization": "Bearer alice"}}
+	nobody := map[string]any{"id": 1}
+	for name, events := range map[string][2]map[string]any{"afterwards": {alice, nobody}, "before": {nobody, alice}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := middleware.WithLock(staticEvent[map[string]any], func(context.Context, map[string]any) (map[string]any, error) {
+				return map[string]any{"statusCode": 201, "body": "receipt"}, nil
+			}, newFixture().options()...)
+			if got, err := h(t.Context(), events[0]); err != nil || got["body"] != "receipt" {
+				t.Fatalf("%v, %v", got, err)
+			}
+			if got, err := h(t.Context(), events[1]); err != nil || got["body"] != nil {
+				t.Errorf("%v, %v; want the zero result", got, err)
+			}
+			if got, err := h(t.Context(), events[0]); err != nil || got["body"] != "receipt" {
+				t.Errorf("again: %v, %v", got, err)
+			}
+		})
+	}
+}
+
 func authorized(by, who string) map[string]any {
 	return map[string]any{"requestContext": map[string]any{"authorizer": map[string]any{by: map[string]any{"sub": who}}}}
 }
