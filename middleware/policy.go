@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,7 +168,8 @@ func (p policy) isKept(ctx context.Context, payload any) bool {
 	if t := reflect.TypeOf(payload); t != nil && ofAWS(t) { // most events, so save their encoding
 		return eventkind.IsKept(t)
 	}
-	kind := eventkind.Of(documentOf(payload))
+	doc := documentOf(payload)
+	kind := cmp.Or(eventkind.Of(doc), eventkind.OfArray(doc))
 	return kind != nil && kind.IsKept()
 }
 

@@ -67,6 +67,8 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		},
 		"embedded":   func() { middleware.WithLock(keyfuncs.Static("job"), handles[struct{ events.SQSEvent }], opts...) },
 		"defined as": func() { middleware.WithLock(keyfuncs.Static("job"), handles[*ownKafkaEvent], opts...) },
+		"pipe":       func() { middleware.WithLock(keyfuncs.Static("job"), handles[[]events.SQSMessage], opts...) },
+		"pipe, own":  func() { middleware.WithLock(keyfuncs.Static("job"), handles[*[]*piped], opts...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "OnlyLatest (Latest for a whole event)")
@@ -163,11 +165,21 @@ func TestSkipOfRecordsSeenLate(t *testing.T) {
 		_, err := middleware.WithLock(staticOf[json.RawMessage], lambda.Handler(echo{}), skipping...).Invoke(t.Context(), []byte(sqs))
 		refused(t, err)
 	})
+	t.Run("a pipe", func(t *testing.T) {
+		const piped = ` [{"messageId":"1","eventSource":"aws:sqs","body":"b"},{}]`
+		refused(t, middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(piped)))
+		refused(t, middleware.WithLock(staticOf[any], handles[any], skipping...)(t.Context(), []events.SQSMessage{{EventSource: "aws:sqs"}}))
+	})
 	t.Run("no key", func(t *testing.T) {
 		keyless := func(context.Context, json.RawMessage) (lock.Key, error) { return lock.Key{}, errRecord }
 		err := middleware.WithLock(keyless, handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(sqs))
 		if !errors.As(err, new(*lock.NoKeyError)) {
 			t.Errorf("%v, want what is wrong with the event itself", err)
+		}
+	})
+	t.Run("an array of others", func(t *testing.T) {
+		for _, doc := range []string{`[]`, `[{"id":"7"}]`, `[{"Data":{},"SystemMetadata":{}}]`, `[[{"eventSource":"aws:sqs"}]]`} {
+			expect.OK(t, middleware.WithLock(staticOf[json.RawMessage], handles[json.RawMessage], skipping...)(t.Context(), json.RawMessage(doc)))
 		}
 	})
 	t.Run("a schedule", func(t *testing.T) {

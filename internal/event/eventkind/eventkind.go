@@ -35,8 +35,12 @@ func OfRecord(t reflect.Type) *Kind {
 
 // IsKept reports whether a Go type stands for an event or a record of a queue
 // or a stream, which is gone once it is acknowledged: by itself, or because it
-// is defined as, points to or embeds a type that does.
+// is defined as, points to or embeds a type that does. A pipe of EventBridge
+// sends an array of records.
 func IsKept(t reflect.Type) bool {
+	if list := deref(t); list.Kind() == reflect.Slice || list.Kind() == reflect.Array {
+		t = list.Elem()
+	}
 	return embeds(t, func(t reflect.Type) bool {
 		return first(func(k *Kind) bool {
 			return k.kept && slices.ContainsFunc(append([]any{k.one}, k.types...), func(known any) bool { return known != nil && isDefinedAs(t, reflect.TypeOf(known)) })
@@ -57,7 +61,7 @@ func Of(doc []byte) *Kind {
 	if text(members["Event"]) == "s3:TestEvent" && cmp.Or(text(members["Service"]), "Amazon S3") == "Amazon S3" && members["Records"] == nil {
 		return S3Test
 	}
-	if k := ofRecords(members["Records"]); k != nil {
+	if k := OfArray(members["Records"]); k != nil {
 		return k
 	}
 	if k := OfSource(text(members["eventSource"])); k != nil {
@@ -80,9 +84,10 @@ func Of(doc []byte) *Kind {
 	})
 }
 
-// ofRecords returns the kind of the first record, or nil. It decodes no other,
-// of which there may be thousands.
-func ofRecords(list json.RawMessage) *Kind {
+// OfArray returns the kind of the first record of an array, as pipes of
+// EventBridge send it, or nil. It decodes no other, of which there may be
+// thousands.
+func OfArray(list json.RawMessage) *Kind {
 	var record map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(list))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') || d.Decode(&record) != nil {

@@ -101,7 +101,7 @@ func TestIsKept(t *testing.T) {
 		}
 		for _, event := range all {
 			of := reflect.TypeOf(event)
-			if IsKept(of) != kept[k] || IsKept(reflect.PointerTo(of)) != kept[k] {
+			if IsKept(of) != kept[k] || IsKept(reflect.PointerTo(of)) != kept[k] || IsKept(reflect.SliceOf(of)) != kept[k] {
 				t.Errorf("%v is kept: %t", of, IsKept(of))
 			}
 		}
