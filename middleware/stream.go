@@ -34,10 +34,9 @@ func (r *handlerRun) stream(result any, body io.Reader, head []byte, storable bo
 	completes, kept, withheld := r.judge(result, head)
 	s := &stream{body: body, run: *r, completes: completes}
 	switch {
-	case !kept:
+	case !kept, !completes:
 	case !storable: // the result is declared as an interface: others are refused immediately
 		r.reportDropped(errNotStored)
-	case !completes:
 	case r.w.rememberFor != nil: // the result is declared as an interface: others are refused immediately
 		r.reportDropped(errNotJudged)
 	case withheld != nil:
