@@ -34,15 +34,16 @@
 // # Errors
 //
 // If the handler cannot run, the invocation fails with a *lock.HeldError,
-// *lock.CompletedError (only with OnCompleted(Fail)),
-// *lock.PayloadMismatchError, *lock.NoKeyError, *lock.StoreError,
-// *lock.DeadlineError, *lock.LostError (the store took longer than the lease)
-// or *lock.ConfigError, and Lambda reports the name of the type as errorType. A
-// batch fails with a [*BatchError] that unwraps to the errors of its records,
-// to [context.DeadlineExceeded] for one that is not begun near the deadline. A
-// mistake in the code, such as a key function for another event type, panics
-// when the handler is wrapped. Over HTTP, an error that the client can do
-// something about becomes a response; see [WithLock].
+// *lock.CompletedError (with OnCompleted(Fail), or over HTTP if no response is
+// stored and the result is only the body of one), *lock.PayloadMismatchError,
+// *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError (the
+// store took longer than the lease) or *lock.ConfigError, and Lambda reports
+// the name of the type as errorType. A batch fails with a [*BatchError] that
+// unwraps to the errors of its records, to [context.DeadlineExceeded] for one
+// that is not begun near the deadline. A mistake in the code, such as a key
+// function for another event type, panics when the handler is wrapped. Over
+// HTTP, an error that the client can do something about becomes a response; see
+// [WithLock].
 //
 // # Timing
 //
