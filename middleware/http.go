@@ -167,12 +167,16 @@ func (c *config) use(h overHTTP) {
 	if c.engine.CompleteWithin == 0 {
 		c.engine.CompleteWithin = 5 * time.Second
 	}
+	const empty = "would answer an HTTP request with an empty response, which the client gets as an error or as a success"
+	switch {
+	case c.held.action != skip:
+	case h.responds:
+		refuse("OnHeld(Skip) %s: leave it out to answer with status 409, or choose Fail, Wait or Respond", empty)
+	default:
+		refuse("OnHeld(Skip) %s: leave it out, so that the client gets an error, or choose Wait or Respond", empty)
+	}
 	if !h.responds {
 		return
-	}
-	const empty = "would answer an HTTP request with an empty response, which the client gets as an error or as a success"
-	if c.held.action == skip {
-		refuse("OnHeld(Skip) %s: leave it out to answer with status 409, or choose Fail, Wait or Respond", empty)
 	}
 	if c.completed.chosen && c.completed.action == skip {
 		refuse("OnCompleted(Skip) %s: leave it out to replay the first response, or choose Fail", empty)

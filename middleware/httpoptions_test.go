@@ -308,6 +308,22 @@ func TestReplayByDefaultDoesNotWarn(t *testing.T) {
 	}
 }
 
+// TestSkipOfHeldBody shows that OnHeld(Skip) answers no request with a zero
+// result, also where only the payload shows that it is one and the result has
+// no room for a status: the client would take it for the answer.
+func TestSkipOfHeldBody(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.acquireElsewhere(t, lock.Key{Name: "n", Event: "e"})
+	h := middleware.WithLock(staticEvent[json.RawMessage], func(context.Context, json.RawMessage) (map[string]string, error) { return nil, nil }, f.options(middleware.OnHeld(middleware.Skip))...)
+	if got, err := h(t.Context(), gatewayEvent(t, "apigateway-http")); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("a request: %v, %v; want that it fails", got, err)
+	}
+	if got, err := h(t.Context(), json.RawMessage(`{}`)); got != nil || err != nil {
+		t.Errorf("no request: %v, %v; want that it is skipped", got, err)
+	}
+}
+
 // TestWrongUseOverHTTP shows that an option that cannot work with a response,
 // or does not fit the handler's result, panics when the handler is wrapped.
 func TestWrongUseOverHTTP(t *testing.T) {
@@ -353,6 +369,9 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		}, "Respond(nil)"},
 		"OnHeld(Skip), own types": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (ownResponse, error) { return ownResponse{}, nil }, opts(middleware.OnHeld(middleware.Skip))...)
+		}, "empty response"},
+		"OnHeld(Skip), a body": {func() {
+			middleware.WithLock(byAPI, func(context.Context, v2Event) (order, error) { return order{}, nil }, opts(middleware.OnHeld(middleware.Skip))...)
 		}, "empty response"},
 		"CompletedIf, other type": {func() {
 			middleware.WithLock(byOrder, rest, opts(middleware.CompletedIf(func(int) bool { return true }))...)

@@ -32,9 +32,10 @@ const (
 	// Skip returns the zero result and no error, which acknowledges the event. If
 	// the lock is held, the event may be lost: the holder may fail, or work on
 	// another event. So OnHeld(Skip) is refused for handlers of records, and for
-	// events of a queue or a stream. A zero HTTP response is not valid, so it is
-	// refused for handlers that answer over HTTP, too; where only the payload shows
-	// that, the answer has status 409.
+	// events of a queue or a stream. A zero HTTP response is not valid, or looks
+	// like an answer, so it is refused for handlers that answer over HTTP, too;
+	// where only the payload shows that, the answer has status 409, or is the error
+	// if the result has no room for a status.
 	Skip
 )
 

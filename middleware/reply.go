@@ -49,6 +49,8 @@ func (r *request) reply(run *handlerRun, a *answer, result reflect.Type) *answer
 	switch {
 	case overHTTP && errors.Is(a.err, lock.ErrCompleted) && (!run.w.completed.chosen || run.w.completed.action == replay):
 		a = r.replayed(run, a, result)
+	case overHTTP && !r.responds && a.action == skip && errors.Is(a.err, lock.ErrHeld): // which [config.use] could not refuse
+		a = &answer{action: fail, err: a.err}
 	case a.action == replay:
 		return respondJSON(run, a.result, result, nil) // or the zero result
 	}
