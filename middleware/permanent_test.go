@@ -75,7 +75,7 @@ func TestPermanentWithoutDestination(t *testing.T) {
 
 // TestPermanentAroundWhatDidNotRun shows that the function given to Around
 // cannot say that a record failed for good if its handler, or a wrapper in it,
-// did not run and may run when the record comes again.
+// did not run for a reason that is not in the record.
 func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 	const body = `{"id":"a","item":1}`
 	key := func(_ context.Context, o order) (lock.Key, error) {
@@ -91,9 +91,13 @@ func TestPermanentAroundWhatDidNotRun(t *testing.T) {
 		"held inside":             {func(t *testing.T, _, in *fixture) { in.acquireElsewhere(t, lock.Key{Name: "a"}) }, body, isA[*lock.HeldError], false},
 		"the store failed":        {func(_ *testing.T, f, _ *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
 		"the store failed inside": {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.DropBefore) }, body, isA[*lock.StoreError], false},
-		"refused inside":          {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.Deny) }, body, isA[*lock.StoreError], true},
-		"late inside":             {nil, `{"id":"a","item":29}`, isA[*lock.DeadlineError], false},
-		"malformed":               {nil, "{", isA[*lock.NoKeyError], true},
+		"refused inside":          {func(_ *testing.T, _, in *fixture) { in.faulty.Always(fault.Acquire, fault.Deny) }, body, isA[*lock.StoreError], false},
+		"refused":                 {func(_ *testing.T, f, _ *fixture) { f.faulty.Always(fault.Acquire, fault.Deny) }, body, isA[*lock.StoreError], false},
+		"another payload inside": {func(t *testing.T, _, in *fixture) {
+			expect.OK(t, in.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "2"}).Complete())
+		}, body, isA[*lock.PayloadMismatchError], true},
+		"late inside": {nil, `{"id":"a","item":29}`, isA[*lock.DeadlineError], false},
+		"malformed":   {nil, "{", isA[*lock.NoKeyError], true},
 		"another payload": {func(t *testing.T, f, _ *fixture) {
 			expect.OK(t, f.acquireElsewhere(t, lock.Key{Name: "a", Event: "a", Payload: "2"}).Complete())
 		}, body, isA[*lock.PayloadMismatchError], true},

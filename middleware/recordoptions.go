@@ -69,10 +69,11 @@ func OnlyLatest() Option { return func(s *settings) { s.each.onlyLatest = true }
 //
 // f must call next once, or return an error, which fails the record. It cannot
 // hide an error of next, nor make it [Permanent] if the handler, or a wrapper
-// in it, did not run for a reason that may pass, such as a held lock, or while
-// others rely on the event with [OnlyLatest]. A panic in f fails the record. If
-// the store throttles the claim, next returns a *lock.StoreError, and f is
-// called again when the record's turn comes.
+// in it, did not run because of a held lock or of the store, or for another
+// reason that is not in the event, or while others rely on the event with
+// [OnlyLatest]. A panic in f fails the record. If the store throttles the
+// claim, next returns a *lock.StoreError, and f is called again when the
+// record's turn comes.
 //
 // Default: none. Around panics if f is nil, and the wrapper if R is not the
 // type of its records.

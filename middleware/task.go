@@ -155,10 +155,11 @@ func isOfEvent(err error) bool {
 }
 
 // isOfLock reports whether an error is that of a lock that may be there later,
-// or of its store, if only of one inside the handler.
+// or of its store, if only of one inside the handler. What a store refuses for
+// good, such as for a missing permission, says nothing about the event: it
+// would take all of a queue to the dead-letter queue.
 func isOfLock(err error) bool {
-	var store *lock.StoreError
-	return errors.Is(err, lock.ErrHeld) || errors.As(err, new(*lock.DeadlineError)) || errors.As(err, &store) && store.Temporary
+	return errors.Is(err, lock.ErrHeld) || errors.As(err, new(*lock.StoreError)) || errors.As(err, new(*lock.DeadlineError))
 }
 
 // reportFailed reports why a record failed, and returns it. A panic of the
