@@ -69,31 +69,23 @@ func isOptions(payload any) bool {
 // Event and no Payload: otherwise the stored answer would be replayed to
 // everybody who knows the key. payload is what the handler was given. asker has
 // what the key functions found out about whether their keys tell the sender
-// from others; if they have not looked, what is in the request counts.
+// from others; if they have not looked, a Payload of their own does not.
 func (r *request) addCaller(ctx context.Context, keys *keySet, payload any, asker *invocation.Asker) error {
 	if r.gateway == eventkind.NoGateway && !r.byValue {
 		return nil
 	}
-	var with, without []*lock.Key
+	var without []*lock.Key
 	for _, k := range keys.each() {
-		switch {
-		case k.Event == "": // it has no duplicates
-		case k.Payload == "":
+		if k.Event != "" && k.Payload == "" { // without an Event it has no duplicates
 			without = append(without, k)
-		default:
-			with = append(with, k)
 		}
 	}
 	known, looked := asker.Known()
-	if len(without) == 0 && (looked || len(with) == 0) {
-		r.nobody = !known
+	if len(without) == 0 {
+		r.nobody = !known || !looked // credentials that nobody compares may be anything
 		return nil
 	}
 	by, inRequest, err := callerOf(ctx, payload, r.gateway)
-	if len(without) == 0 { // the caller is not compared, so an error about it refuses nothing
-		r.nobody = err != nil || !inRequest
-		return nil
-	}
 	if errors.Is(err, errUnread) {
 		r.unread, err = true, nil
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
-var errCookie = errors.New("lambdalock: the response sets a cookie and the request came without credentials, so it is not stored for Replay: anybody with the key would get the cookie; if your code knows the caller, name it in keyfuncs.HeaderKey, or else set the cookie outside of the wrapper")
+var errCookie = errors.New("lambdalock: the response sets a cookie, and the request came without credentials or its key compares none, so it is not stored for Replay: anybody with the key would get the cookie; name the caller in keyfuncs.HeaderKey, or beside what is compared with keyfuncs.Caller, or else set the cookie outside of the wrapper")
 
 // withheld returns why a response must not be replayed to the sender of the
-// request, or nil. A client without credentials may be anybody who has the key,
-// and a cookie would log it in. One whose credentials could not be read may get
+// request, or nil. A client without credentials, or whose credentials the key
+// does not compare, may be anybody who has the key, and a cookie would log it
+// in. One whose credentials could not be read may get
 // none of the responses to others.
 func (r *request) withheld(doc []byte) error {
 	switch {

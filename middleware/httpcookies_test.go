@@ -86,14 +86,15 @@ func TestWhoGetsACookie(t *testing.T) { // F61
 		"SessionCookie, and another one":        {keyfuncs.HeaderKey("Idempotency-Key", session), []string{"_ga=1"}, false},
 		"named by the user's code":              {keyfuncs.HeaderKey("Idempotency-Key", byContext), nil, true},
 		"Anonymous":                             {keyfuncs.HeaderKey("Idempotency-Key", keyfuncs.Anonymous[v2Event]), []string{"session=a"}, false},
-		"own payload, a session":                {keyfuncs.PayloadFrom(ownKey, byAmount), []string{"session=a"}, true},
+		"own payload, a session":                {keyfuncs.PayloadFrom(ownKey, byAmount), []string{"session=a"}, false},
+		"own payload and Caller":                {keyfuncs.PayloadFrom(ownKey, keyfuncs.Join(byAmount, keyfuncs.Caller[v2Event])), []string{"session=a"}, true},
 		"own payload, no cookie":                {keyfuncs.PayloadFrom(ownKey, byAmount), nil, false},
 		"own payload and SessionCookie":         {keyfuncs.PayloadFrom(ownKey, keyfuncs.Join(byAmount, session)), []string{"_ga=1"}, false},
 		"own payload and SessionCookie, found":  {keyfuncs.PayloadFrom(ownKey, keyfuncs.Join(byAmount, session)), []string{"session=a"}, true},
 		"SessionCookie, no payload":             {withoutPayload(keyfuncs.HeaderKey("Idempotency-Key", session)), []string{"_ga=1"}, false},
 		"hashed":                                {keyfuncs.HMAC(keyfuncs.HeaderKey("Idempotency-Key", session), []byte("0123456789abcdef")), []string{"_ga=1"}, false},
 		"with a context of the user's":          {detached(keyfuncs.IdempotencyKey[v2Event]), nil, false},
-		"with a context of the user's, session": {detached(keyfuncs.IdempotencyKey[v2Event]), []string{"session=a"}, true},
+		"with a context of the user's, session": {detached(keyfuncs.IdempotencyKey[v2Event]), []string{"session=a"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,27 +127,34 @@ func withoutPayload[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
 	}
 }
 
-// TestCookieOfAnotherRequest shows that a stored response that sets a cookie is
-// not replayed to a client without credentials, where a key of the user's
-// compares none.
+// TestCookieOfAnotherRequest shows that a response that sets a cookie is
+// neither stored for a client whose key of its own compares no credentials, nor
+// replayed to one if it was stored: any text would do as a credential.
 func TestCookieOfAnotherRequest(t *testing.T) { // F61
 	t.Parallel()
-	ofAll := func(context.Context, v2Event) (lock.Key, error) {
-		return lock.Key{Name: "n", Event: "e", Payload: "p"}, nil
-	}
-	h := middleware.WithLock(ofAll, func(context.Context, v2Event) (ownResponse, error) {
+	f := newFixture()
+	handle := func(context.Context, v2Event) (ownResponse, error) {
 		return ownResponse{Code: 200, Headers: map[string]string{"Set-Cookie": "session=b"}}, nil
-	}, newFixture().options()...)
-	e := v2Event{RawPath: "/", Cookies: []string{"session=a"}}
-	e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
-	for range 2 { // the second is a replay
-		if got, err := h(t.Context(), e); err != nil || got.Code != 200 || got.Headers["Set-Cookie"] == "" {
-			t.Fatalf("%+v, %v", got, err)
-		}
 	}
-	e.Cookies = nil
-	if got, err := h(t.Context(), e); err != nil || got.Code != http.StatusConflict || got.Headers["Set-Cookie"] != "" {
-		t.Errorf("%+v, %v", got, err)
+	named := middleware.WithLock(keyfuncs.HeaderKey("K", func(context.Context, v2Event) (lock.Key, error) { return lock.Key{Name: "p"}, nil }), handle, f.options()...)
+	stranger := middleware.WithLock(func(context.Context, v2Event) (lock.Key, error) {
+		k := f.of(lock.OutcomeAcquired)
+		if len(k) == 0 {
+			return lock.Key{Name: "n", Event: "e", Payload: "p"}, nil
+		}
+		return k[0].Key, nil
+	}, handle, f.options()...)
+	for name, first := range map[string]func(context.Context, v2Event) (ownResponse, error){"named": named, "not named": stranger} {
+		f.forget()
+		e := v2Event{RawPath: "/", Headers: map[string]string{"k": name, "authorization": "Bearer alice"}}
+		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
+		if got, err := first(t.Context(), e); err != nil || got.Code != 200 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		e.Headers["authorization"] = "x"
+		if got, err := stranger(t.Context(), e); err != nil || got.Code != http.StatusConflict || got.Headers["Set-Cookie"] != "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 }
 
