@@ -28,8 +28,7 @@ func noEvent() error {
 // decideInterrupted lets Options.OnInterrupted decide if an earlier run of the
 // event was interrupted. It returns the lock if the work is to run.
 func (l *Lock) decideInterrupted() (*Lock, error) {
-	decide := l.locker.opts.OnInterrupted
-	if decide == nil {
+	if l.locker.opts.OnInterrupted == nil {
 		return l, nil
 	}
 	first := slices.IndexFunc(l.each(), func(one *Lock) bool { return one.interruptedRun() != nil })
@@ -55,7 +54,7 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 	for _, one := range l.each() {
 		one.question = asked
 	}
-	c, err := decide(invocation.Begun(l.Context()), i)
+	c, err := l.decide(i)
 	switch {
 	case isAnswer(err, i):
 		return nil, fmt.Errorf("lambdalock: key %s: OnInterrupted failed: %v", i.Key.Digest(), err)
@@ -78,6 +77,17 @@ func (l *Lock) decideInterrupted() (*Lock, error) {
 		one.question = answered
 	}
 	return l, nil
+}
+
+// decide calls Options.OnInterrupted, and tells the batch of a record if that
+// returned no decision.
+func (l *Lock) decide(i *InterruptedError) (*Completion, error) {
+	ctx := l.Context()
+	c, err := l.locker.opts.OnInterrupted(invocation.Begun(ctx), i)
+	if r, _ := invocation.RecordClaimOf(ctx); r != nil {
+		r.Undecided = (c == nil || err != nil) && !errors.Is(err, i) // which was observed as such
+	}
+	return c, err
 }
 
 // isAnswer reports whether err is what another lock, which OnInterrupted has

@@ -127,9 +127,9 @@ var aroundCases = map[string]aroundCase{
 	"panics":                 {around: func(context.Context, next) error { panic("around") }, failure: "panic: around", failed: 1, again: true},
 	"panics afterwards":      {around: func(ctx context.Context, next next) error { _ = next(ctx); panic("around") }, ran: true, failure: "panic: around", failed: 1},
 	"handler panics":         {around: func(ctx context.Context, next next) error { return next(ctx) }, does: "panics", ran: true, failure: "panic: the record is bad", failed: 1, again: true},
-	"exits":                  {around: func(context.Context, next) error { runtime.Goexit(); return nil }, failure: "runtime.Goexit", again: true},
-	"exits afterwards":       {around: func(ctx context.Context, next next) error { _ = next(ctx); runtime.Goexit(); return nil }, ran: true, failure: "runtime.Goexit"},
-	"handler exits":          {around: func(ctx context.Context, next next) error { return next(ctx) }, does: "exits", ran: true, failure: "runtime.Goexit", again: true},
+	"exits":                  {around: func(context.Context, next) error { runtime.Goexit(); return nil }, failure: "runtime.Goexit", failed: 1, again: true},
+	"exits afterwards":       {around: func(ctx context.Context, next next) error { _ = next(ctx); runtime.Goexit(); return nil }, ran: true, failure: "runtime.Goexit", failed: 1},
+	"handler exits":          {around: func(ctx context.Context, next next) error { return next(ctx) }, does: "exits", ran: true, failure: "runtime.Goexit", failed: 1, again: true},
 	"hides a panic":          {around: recovering(nil), does: "panics", ran: true, failure: "recovered that", failed: 1, again: true},
 	"turns a panic into err": {around: recovering(errors.New("sorry")), does: "panics", ran: true, failure: "sorry", failed: 1, again: true},
 	"another goroutine": {around: func(ctx context.Context, next next) error {

@@ -23,7 +23,8 @@ import (
 )
 
 // TestBatchGoexit shows that a handler that ends its goroutine, as t.FailNow
-// does, fails only its own record.
+// does, fails only its own record, which is reported: the partial answer does
+// not tell why.
 func TestBatchGoexit(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
@@ -32,6 +33,10 @@ func TestBatchGoexit(t *testing.T) {
 		wantReturned(t, r, err, "a", "c")
 		if len(runs.began) != 3 {
 			t.Errorf("ran %q", runs.began)
+		}
+		failed := f.of(middleware.OutcomeHandlerFailed)
+		if len(failed) != 2 || failed[0].Key.Event != "a" || failed[1].Key.Event != "c" || !strings.Contains(failed[0].Err.Error(), "runtime.Goexit") {
+			t.Errorf("reported %v", failed)
 		}
 	})
 }

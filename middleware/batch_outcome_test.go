@@ -22,7 +22,7 @@ func TestBatchAllFail(t *testing.T) {
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
 		r, err := h(ctx, sqsBatch(message("a", "fails"), message("b", "panics"), message("c", "exits")))
 		wantAllReturned(t, r, err, "a", "b", "c")
-		if f.count(middleware.OutcomeHandlerFailed) != 2 || f.count(lock.OutcomeReleased) != 3 {
+		if f.count(middleware.OutcomeHandlerFailed) != 3 || f.count(lock.OutcomeReleased) != 3 {
 			t.Errorf("observed %q", f.outcomes())
 		}
 		r, err = h(ctx, sqsBatch(message("a", ""), message("b", ""), message("c", "")))

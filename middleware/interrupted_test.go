@@ -307,6 +307,43 @@ func TestInterruptedRecordFailsForGood(t *testing.T) { // F19
 	})
 }
 
+// TestFailedQuestionIsReported: why a record failed without a run is in the log
+// and the metrics, once, because a partial answer does not tell.
+func TestFailedQuestionIsReported(t *testing.T) { // F19, F31
+	t.Parallel()
+	answers := func(done bool, err error) middleware.InterruptedPolicy {
+		return middleware.Ask(func(context.Context, events.SQSMessage) (bool, error) { return done, err })
+	}
+	for name, c := range map[string]struct {
+		policy middleware.InterruptedPolicy
+		want   string // in the error that is reported; empty: none
+	}{
+		"it fails":          {answers(false, errRecord), errRecord.Error()},
+		"it asks a lock":    {answers(false, &lock.HeldError{}), "OnInterrupted failed"},
+		"it takes too long": {middleware.Ask(func(ctx context.Context, _ events.SQSMessage) (bool, error) { <-ctx.Done(); return false, nil }), "deadline"},
+		"it panics":         {middleware.Ask(func(context.Context, events.SQSMessage) (bool, error) { panic("boom") }), "boom"},
+		"done":              {answers(true, nil), ""},
+		"Fail":              {middleware.Fail, ""}, // "interrupted" says so
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f := newFixture()
+				key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+					return lock.Key{Name: m.MessageId, Event: m.MessageId}, nil
+				}
+				f.interrupt(t, lock.Key{Name: "1", Event: "1"})
+				f.forget()
+				h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error { return nil }, f.options(middleware.Namespace(""), middleware.OnInterrupted(c.policy))...)
+				_, _ = h(ctx, sqsBatch(message("1", ""), message("2", "")))
+				failed := f.of(middleware.OutcomeHandlerFailed)
+				if want := c.want != ""; len(failed) > 1 || want != (len(failed) == 1) || want && (!strings.Contains(failed[0].Err.Error(), c.want) || failed[0].Key.Name != "1") {
+					t.Errorf("reported %v, want %q", failed, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestAskForAnyResult: the question of a handler whose result is of any type
 // may name a type, and the handler's callers get what it says.
 func TestAskForAnyResult(t *testing.T) {

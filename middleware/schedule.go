@@ -104,6 +104,11 @@ func (d *delivery[R]) work() {
 			d.workers.Go(d.work)
 		}
 	}()
+	defer func() { // of its own, because the observer may end the goroutine, too
+		if current != nil && err == errGoexit {
+			d.reportPanic(current.ctx, current.key, err)
+		}
+	}()
 	for current = d.take(); current != nil; current = d.take() {
 		err = errGoexit // unless handle returns
 		if err = d.handle(current); current.again {

@@ -142,7 +142,10 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if t.claim.Throttled {
 		t.again, t.throttled = true, err
 	}
-	if ran && !reported && errors.As(err, new(*lock.DeadlineError)) { // the handler succeeded, and has to run once more
+	switch {
+	case ran && !reported && errors.As(err, new(*lock.DeadlineError)): // the handler succeeded, and has to run once more
+		err = d.reportFailed(t, err)
+	case !ran && err != nil && t.claim.Undecided:
 		err = d.reportFailed(t, err)
 	}
 	return err

@@ -155,6 +155,9 @@ type RecordClaim struct {
 	// Owed is whether others, whose events were acknowledged, rely on another run
 	// for the event, which has begun and is not completed, or may.
 	Owed bool
+	// Undecided is whether the claim failed because Options.OnInterrupted returned
+	// no decision in time: package lock has not reported why.
+	Undecided bool
 	// Began is when the record's work began first. Zero: it did not.
 	Began time.Time
 	// Unlocked is whether the work runs without a lock: no name of the record's
