@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/robustness/expect"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -115,6 +116,29 @@ func TestOnFailedSaysWhen(t *testing.T) {
 		_, _ = h(ctx, sqsBatch(message("a", "5s"), message("b", "1s")))
 		if want := []time.Duration{5 * time.Second, time.Second}; !slices.Equal(ended, want) {
 			t.Errorf("failed after %v, want %v", ended, want)
+		}
+	})
+}
+
+// TestOnFailedKnowsTheClaims: what package redelivery learns of the claim of a
+// message that failed is not that of one that succeeded.
+func TestOnFailedKnowsTheClaims(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+			if m.MessageId == "b" {
+				return lock.Key{}, errRecord
+			}
+			return keyfuncs.SQSMessage(ctx, m)
+		}
+		var began []bool
+		h := middleware.EachSQSMessage(key, (&runLog{}).sqs, newFixture().options(middleware.OnFailed(func(ctx context.Context, f failed) {
+			for i := range f {
+				began = append(began, !invocation.FailedClaimOf(ctx, i).Began.IsZero())
+			}
+		}))...)
+		_, _ = h(ctx, sqsBatch(message("a", ""), message("b", ""), message("c", "fails")))
+		if want := []bool{false, true}; !slices.Equal(began, want) {
+			t.Errorf("began: %v, want %v", began, want)
 		}
 	})
 }
