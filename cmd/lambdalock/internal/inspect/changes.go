@@ -180,9 +180,14 @@ func (l *look) change(name string) Change {
 	return Change{Change: name, Holder: l.holder, Until: inYears(l.until), Fence: l.fence, Event: l.event}
 }
 
+// jitter is by how much the end of a lease that is not renewed may differ
+// between two looks. Redis counts what is left of it from each look, and S3 and
+// Azure count whole seconds.
+const jitter = 1100 * time.Millisecond
+
 // follow takes over what an earlier look showed of the same owner.
 func (l *look) follow(before look) {
-	renewed := before.until.Before(l.until)
+	renewed := l.until.Sub(before.until) > jitter
 	l.renews = before.renews || renewed
 	if !renewed {
 		l.longest = max(l.longest, before.longest)

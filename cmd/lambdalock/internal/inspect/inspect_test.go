@@ -635,7 +635,7 @@ func TestChanges(t *testing.T) {
 			}
 			earlier := c.before
 			if earlier.Token != "" {
-				earlier.Until = earlier.Until.Add(-time.Second)
+				earlier.Until = earlier.Until.Add(-10 * time.Second)
 			}
 			look(earlier, noon.Add(-2*time.Minute))
 			look(c.before, noon.Add(-time.Minute)) // so a holder renews, but has not done so by noon
@@ -686,6 +686,8 @@ func TestTakenOverBetweenLooks(t *testing.T) {
 		"it had ended":         {10, []int{28, 28, 28, 28}, 39, "taken_over"},
 		"a fixed lease":        {10, []int{28, 28, 28}, 29, "acquired"},
 		"a short fixed lease":  {5, []int{9, 9}, 10, "acquired"},
+		"in whole seconds":     {10, []int{28, 29, 28}, 30, "acquired"},
+		"missed, in seconds":   {10, []int{28, 38, 38, 39}, 40, "taken_over"},
 		"renewed for less":     {30, []int{100, 100, 100, 90 + 28}, 119, "acquired"},
 	} {
 		t.Run(name, func(t *testing.T) {
