@@ -1229,6 +1229,15 @@ func TestPreviousOwner(t *testing.T) { // F19
 			q.grant("next", 1)
 			q.next = []int{0, 1}
 		}, ""},
+		"a server missed the release, and the claim is repeated below the end of a waiter": {func(q *previousTest) {
+			q.claim("first", 0, 1, 2)
+			q.release("first", 1, 2)
+			q.endLeases()
+			q.grant("next", 1)
+			q.claims["third"].Stamp = q.claims["next"].Stamp.Add(time.Second)
+			q.giveUp("third", 1)
+			q.next = []int{0, 1}
+		}, ""},
 		"a claim was given up, and a server missed the next owner": {func(q *previousTest) {
 			q.claim("first", 0, 1, 2)
 			q.endLease(0)

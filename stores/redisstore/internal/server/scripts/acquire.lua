@@ -38,7 +38,7 @@ if own then
     redis.call('HSET', key, 'fence', micros(leastFence))
   end
   if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then
-    return answer(0, '', asked)
+    return answer(0, '', asked, '', row[10] == stamp and stamp)
   end
   if stamp == oldStamp and heldUntil == oldUntil then -- a copy of the claim that has the row
     return answer(1, '', asked, '', claimBefore)
