@@ -41,8 +41,9 @@ const (
 
 // Replay is the [CompletedPolicy] that returns the result of the first run,
 // which is stored for as long as the event is the last completed one of its
-// name. If no result is stored, Replay does the same as [Skip], or over HTTP
-// answers with status 409. A key without an Event has no duplicates: every
+// name. If no result is stored, or only one of the two keys has a
+// [lock.Key.Payload], Replay does the same as [Skip], or over HTTP answers with
+// status 409. A key without an Event has no duplicates: every
 // delivery runs, and one warning is logged.
 var Replay CompletedPolicy = replayPolicy{}
 

@@ -415,3 +415,20 @@ func TestVerdictOfOtherRows(t *testing.T) {
 		t.Errorf("the store is asked about nothing: %v", err)
 	}
 }
+
+// TestResultOfAnotherPayload: a result is not given out if only one of the two
+// keys has a payload, so explain does not promise it.
+func TestResultOfAnotherPayload(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	locker := expect.Value(lock.New(store, &lock.Options{Namespace: "a/b", Logger: slog.New(slog.DiscardHandler)}))(t)
+	e := explained(t, sample(t, "apigateway-http"))
+	_, key := keyOf(t, e, "IdempotencyKey")
+	key.Payload = ""
+	lk := expect.Value(locker.Acquire(t.Context(), key))(t)
+	expect.Must(t, lk.CompleteWith(lock.Completion{Result: []byte("result")}))
+	expect.Must(t, e.Judge(t.Context(), store, "a/b", time.Now()))
+	if k, _ := keyOf(t, e, "IdempotencyKey"); k.Verdict.Would != explain.Skip || strings.Contains(k.Verdict.Why, "replay") {
+		t.Errorf("%+v", k.Verdict)
+	}
+}

@@ -141,6 +141,7 @@ func (v *Verdict) again(row *driver.Row, c *driver.Claim) {
 }
 
 func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
+	withheld := false
 	for _, done := range row.Memory.Completed {
 		switch {
 		case done.Event != c.Event || done.Expired(c.Now):
@@ -150,10 +151,11 @@ func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
 		case done.Payload != "" && c.Payload == "": // the function's may be another
 			v.Would, v.Why = Decide, completed(&done, c.Now)+" with a payload, which this key does not give: the function skips the same and refuses another, so compare the events"
 		default:
+			withheld = done.Payload == "" && c.Payload != ""
 			v.Completed, v.Would, v.Why = true, Skip, completed(&done, c.Now)+", and remembered until "+inspect.Moment(done.Until, c.Now)
 		}
 	}
-	if row.Memory.Result.Event == c.Event {
+	if row.Memory.Result.Event == c.Event && !withheld {
 		v.Why += "; its result is kept for replay"
 	}
 }
