@@ -66,7 +66,7 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 	if in.Queued != nil {
 		in.Queued()
 	}
-	r := locallambda.Result{RequestID: cmp.Or(in.RequestID, fmt.Sprint(c.n)), Environment: 1, Outcome: locallambda.Succeeded, TraceID: fmt.Sprint("trace ", c.n), Started: time.Now()}
+	r := locallambda.Result{RequestID: cmp.Or(in.RequestID, fmt.Sprint(c.n)), Environment: 1, Outcome: locallambda.Succeeded, TraceID: fmt.Sprint("Root=", c.n), Started: time.Now()}
 	select {
 	case <-time.After(f.took):
 	case <-ctx.Done():
@@ -698,12 +698,12 @@ func TestMovedAway(t *testing.T) {
 		want  string // moved
 	}{
 		"by the log":       {line, "", nil, "b"},
-		"by the sends":     {"", "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"by the sends":     {"", "Root=0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
 		"without a trace":  {"", "", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
-		"another delivery": {"", "trace 9", []sqslimits.Message{{Body: "do b", Attributes: reason}}, ""},
-		"by both":          {line, "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
-		"one by each":      {line, "trace 0", []sqslimits.Message{{Body: "do b", Attributes: reason}, {Body: "do a", Attributes: reason}}, "a b"},
-		"other messages":   {"", "trace 0", []sqslimits.Message{{Body: "do b"}, {Body: "other", Attributes: reason}}, ""},
+		"another delivery": {"", "Root=9", []sqslimits.Message{{Body: "do b", Attributes: reason}}, ""},
+		"by both":          {line, "Root=0", []sqslimits.Message{{Body: "do b", Attributes: reason}}, "b"},
+		"one by each":      {line, "Root=0", []sqslimits.Message{{Body: "do b", Attributes: reason}, {Body: "do a", Attributes: reason}}, "a b"},
+		"other messages":   {"", "Root=0", []sqslimits.Message{{Body: "do b"}, {Body: "other", Attributes: reason}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

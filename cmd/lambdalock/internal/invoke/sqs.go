@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type sqsAPI struct {
 // letter is what is known of a message that the function sent because it
 // failed. A message with the same body may be in another delivery.
 type letter struct {
-	trace string // of the delivery; empty if the request does not tell
+	trace string // the root of the delivery's trace; empty if the request does not tell
 	body  string
 }
 
@@ -74,7 +75,7 @@ func (a *sqsAPI) handler(trace string) *localsqs.Server {
 			locked(func() {
 				a.sent[m.Queue]++
 				if _, tells := m.Attributes[reasonAttribute]; tells {
-					a.copies[letter{trace, m.Body}]++
+					a.copies[letter{root(trace), m.Body}]++
 				}
 			})
 		},
@@ -129,7 +130,7 @@ func (a *sqsAPI) moved(messages []*record, trace string) []*record {
 	for _, m := range messages {
 		var body string
 		_ = json.Unmarshal(m.body["body"], &body) // not there: ""
-		l := letter{trace, body}
+		l := letter{root(trace), body}
 		if a.copies[l] == 0 {
 			l.trace = ""
 		}
@@ -139,6 +140,18 @@ func (a *sqsAPI) moved(messages []*record, trace string) []*record {
 		}
 	}
 	return moved
+}
+
+// root returns the part of a tracing header that all requests of an invocation
+// have in common: a tracer that wraps the SDK gives each a parent of its own.
+// https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader
+func root(trace string) string {
+	for part := range strings.SplitSeq(trace, ";") {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(part), "Root="); ok {
+			return id
+		}
+	}
+	return ""
 }
 
 // isDeleted reports whether the function has deleted a message.

@@ -85,7 +85,7 @@ func TestSQSAnswersTheFunction(t *testing.T) {
 		}
 	}
 	sent := &record{body: map[string]json.RawMessage{"body": json.RawMessage(`"a message"`)}}
-	other, first, second := a.moved([]*record{sent}, "another"), a.moved([]*record{sent}, trace), a.moved([]*record{sent}, trace)
+	other, first, second := a.moved([]*record{sent}, "Root=another"), a.moved([]*record{sent}, trace+";Parent=of-a-tracer"), a.moved([]*record{sent}, trace)
 	if len(other) != 0 || len(first) != 1 || len(second) != 0 {
 		t.Errorf("one message is moved %d times, and %d times by another delivery", len(first)+len(second), len(other))
 	}
