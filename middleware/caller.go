@@ -75,9 +75,14 @@ func (r *request) addCaller(ctx context.Context, keys *keySet, payload any, aske
 		return nil
 	}
 	var without []*lock.Key
+	own := false
 	for _, k := range keys.each() {
-		if k.Event != "" && k.Payload == "" { // without an Event it has no duplicates
+		switch {
+		case k.Event == "": // it has no duplicates
+		case k.Payload == "":
 			without = append(without, k)
+		default:
+			own = true
 		}
 	}
 	known, looked := asker.Known()
@@ -95,7 +100,7 @@ func (r *request) addCaller(ctx context.Context, keys *keySet, payload any, aske
 	for _, k := range without {
 		k.Payload = by
 	}
-	r.nobody = !known || !inRequest
+	r.nobody = !known || !inRequest || own // of several keys, one is enough for the answer
 	return err
 }
 

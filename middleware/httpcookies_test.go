@@ -113,6 +113,50 @@ func TestWhoGetsACookie(t *testing.T) { // F61
 	}
 }
 
+// TestCookieOfSeveralKeys: one key that compares no credentials is enough for
+// the answer, so it is enough to withhold a cookie.
+func TestCookieOfSeveralKeys(t *testing.T) { // F61
+	t.Parallel()
+	byAmount := func(context.Context, v2Event) (lock.Key, error) { return lock.Key{Name: "17"}, nil }
+	named := func(name string) keyfuncs.Func[v2Event] {
+		return func(context.Context, v2Event) (lock.Key, error) { return lock.Key{Name: name, Event: "e"}, nil }
+	}
+	for name, c := range map[string]struct {
+		keys     keyfuncs.Keys[v2Event]
+		replayed bool
+	}{
+		"both of the caller":            {keyfuncs.All(named("a"), named("b")), true},
+		"the first of an amount":        {keyfuncs.All(keyfuncs.PayloadFrom(named("a"), byAmount), named("b")), false},
+		"the last of an amount":         {keyfuncs.All(named("a"), keyfuncs.PayloadFrom(named("b"), byAmount)), false},
+		"one of an amount and a mutex":  {keyfuncs.All(keyfuncs.PayloadFrom(named("a"), byAmount), mutex(named("b"))), false},
+		"one of the caller and a mutex": {keyfuncs.All(named("a"), mutex(named("b"))), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := middleware.WithLocks(c.keys, func(context.Context, v2Event) (events.APIGatewayV2HTTPResponse, error) {
+				return events.APIGatewayV2HTTPResponse{StatusCode: 200, Cookies: []string{"session=b"}}, nil
+			}, newFixture().options()...)
+			e := v2Event{RawPath: "/", Headers: map[string]string{"authorization": "Bearer x"}}
+			e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
+			for _, again := range []bool{false, true} {
+				got, err := h(t.Context(), e)
+				if want := !again || c.replayed; err != nil || (len(got.Cookies) > 0) != want || want != (got.StatusCode == http.StatusOK) {
+					t.Errorf("again: %t: %+v, %v", again, got, err)
+				}
+			}
+		})
+	}
+}
+
+// mutex is a key function of the user's that takes only the name of another
+// key.
+func mutex[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
+	return func(ctx context.Context, e E) (lock.Key, error) {
+		k, err := key(ctx, e)
+		return lock.Key{Name: k.Name}, err
+	}
+}
+
 // detached is a key function of the user's that passes no context on.
 func detached[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
 	return func(_ context.Context, e E) (lock.Key, error) { return key(context.Background(), e) }
