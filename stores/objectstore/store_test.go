@@ -736,6 +736,27 @@ func TestRefusedAfterAWrite(t *testing.T) {
 	}
 }
 
+// TestFirstWriteIsRefused: what is in the cache refuses the claim, and then the
+// service its only write. So nothing was applied.
+func TestFirstWriteIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := objectstore.New(f)
+	mustAcquireAndRelease(t, s)
+	delete(f.objects, "n")
+	f.fault = func(method string) fault {
+		if method == "put" {
+			return broken
+		}
+		return none
+	}
+	_, ok, err := s.Acquire(t.Context(), claimAt(noon, "n", "mine"))
+	var e *driver.Error
+	if !errors.As(err, &e) || !e.Unapplied || ok {
+		t.Errorf("granted %v, error %v, want one that nothing was written", ok, err)
+	}
+}
+
 func TestClaimsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	c := claimAt(noon, "n", "a")

@@ -259,6 +259,7 @@ func TestAccessPoints(t *testing.T) { // F52
 		"ARN":                {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", ""},
 		"ARN, VPC endpoint":  {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", "https://accesspoint.vpce-1a2b3c4d-5e6f.s3.us-east-1.vpce.amazonaws.com"},
 		"ARN, S3's endpoint": {"arn:aws:s3:us-east-1:123456789012:accesspoint/p", "https://s3.us-east-1.amazonaws.com"},
+		"ARN, GovCloud":      {"arn:aws-us-gov:s3:us-gov-west-1:123456789012:accesspoint/p", "https://s3.us-gov-west-1.amazonaws.com"},
 	} {
 		t.Run(name+" as the bucket", func(t *testing.T) {
 			t.Parallel()
@@ -269,6 +270,9 @@ func TestAccessPoints(t *testing.T) { // F52
 			}
 			store := s3store.New(server.client(func(o *s3.Options) {
 				o.Region, o.UsePathStyle = "us-east-1", false
+				if strings.Contains(c.bucket, "gov") { // the SDK refuses the ARN of another partition
+					o.Region = "us-gov-west-1"
+				}
 				if o.BaseEndpoint = nil; c.endpoint != "" {
 					o.BaseEndpoint = &c.endpoint
 				}
