@@ -563,6 +563,24 @@ func TestLeaseEndsDuringTheAnswer(t *testing.T) { // F14
 	}
 }
 
+// TestLeasesEndWhenTheTimeIsOver shows that a slot whose lease has ended is not
+// asked again once the time for requests is over.
+func TestLeasesEndWhenTheTimeIsOver(t *testing.T) { // F11, F14
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		slow := &slowAnswers{Store: f.faulty.Store}
+		f.faulty.Store = slow
+		f.holdAll(f.limited(3, lock.Options{Lease: lock.FixedLease(10 * time.Second)}), 3)
+		time.Sleep(10*time.Second - 1200*time.Millisecond)
+		slow.takes = 500 * time.Millisecond
+		start := time.Now()
+		f.wantFull(f.limited(3, lock.Options{}))
+		if d := time.Since(start); d > 1500*time.Millisecond {
+			t.Errorf("refused after %v", d)
+		}
+	})
+}
+
 // TestAnswerEndsTheStreak shows that a waiter goes on asking the slots as often
 // as the store allows if only some requests fail: their pauses do not add up.
 func TestAnswerEndsTheStreak(t *testing.T) { // F2

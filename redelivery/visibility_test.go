@@ -174,17 +174,24 @@ func TestTurns(t *testing.T) {
 		since []time.Duration // in seconds: for how long each has been held; below zero: in how long its cooldown ends
 		want  []int           // in seconds: when each comes back
 		least time.Duration   // HoldAtLeast of the message's own name
+		// unlocked is whether the handler runs without a lock.
+		unlocked bool
 	}{
 		"one after the other": {since: []time.Duration{5, 9, 1, 0}, want: []int{6, 17, 28, 39}},
 		"between others":      {since: []time.Duration{-50, 0, 3, 9, 1}, want: []int{50, 11, 22, 33, 61}},
 		"cooldown":            {since: []time.Duration{-60, -60, -60}, want: []int{60, 121, 182}},
 		"inside HoldAtLeast":  {since: []time.Duration{-60, -60, -60}, want: []int{121, 182, 243}, least: 2 * time.Minute},
+		"inside no lock":      {since: []time.Duration{0, 0, 0}, want: []int{11, 22, 33}, least: 2 * time.Minute, unlocked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client := &changer{}
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
+				key := keyfuncs.SQSMessage
+				if c.unlocked {
+					key = func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+				}
+				h := middleware.EachSQSMessage(key, func(_ context.Context, m events.SQSMessage) error {
 					since, err := time.ParseDuration(m.Body)
 					held := &lock.HeldError{Since: time.Now().Add(-since), Until: time.Now().Add(time.Hour)}
 					if since < 0 {
