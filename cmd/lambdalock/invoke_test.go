@@ -134,6 +134,21 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestNohup: a command that ignores the end of its terminal, as under nohup,
+// goes on.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	c := invokeBlocked(t, "--timeout", "10m", os.Args[0], s3Event(t, "cat.png"))
+	sh := expect.Value(exec.LookPath("sh"))(t)
+	c.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, c.Path}, c.Args[1:]...)
+	c.Path = sh
+	r := lineOf(t, c, "resized", func(c *exec.Cmd, _ io.Closer) {
+		expect.Must(t, c.Process.Signal(syscall.SIGHUP))
+		expect.Must(t, c.Process.Signal(syscall.SIGTERM))
+	})
+	r.Expect(t, 143, "error: interrupted")
+}
+
 // TestNobodyReads: when its reader has gone, as head does, the command ends the
 // function before it ends.
 func TestNobodyReads(t *testing.T) {
@@ -145,7 +160,18 @@ func TestNobodyReads(t *testing.T) {
 // untilLine runs invoke, and calls f when it has printed such a line.
 func untilLine(t *testing.T, within string, f func(c *exec.Cmd, rows io.Closer), args ...string) commandtest.Result {
 	t.Helper()
-	c := prepare(t, []string{functionVariable + "=blocked"}, append([]string{"invoke"}, args...)...)
+	return lineOf(t, invokeBlocked(t, args...), within, f)
+}
+
+// invokeBlocked is invoke with a function that goes on until it is told to end.
+func invokeBlocked(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return prepare(t, []string{functionVariable + "=blocked"}, append([]string{"invoke"}, args...)...)
+}
+
+// lineOf runs a command, and calls f when it has printed such a line.
+func lineOf(t *testing.T, c *exec.Cmd, within string, f func(c *exec.Cmd, rows io.Closer)) commandtest.Result {
+	t.Helper()
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	stdout, err := c.StdoutPipe()
