@@ -138,7 +138,7 @@ func TestInterrupt(t *testing.T) {
 // goes on.
 func TestNohup(t *testing.T) {
 	t.Parallel()
-	c := invokeBlocked(t, "--timeout", "10m", os.Args[0], s3Event(t, "cat.png"))
+	c := invokeBlocked(t, "--timeout", "10m", "-n", "2", os.Args[0], s3Event(t, "cat.png"), s3Event(t, "blocked.png"))
 	sh := expect.Value(exec.LookPath("sh"))(t)
 	c.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, c.Path}, c.Args[1:]...)
 	c.Path = sh
@@ -163,7 +163,7 @@ func untilLine(t *testing.T, within string, f func(c *exec.Cmd, rows io.Closer),
 	return lineOf(t, invokeBlocked(t, args...), within, f)
 }
 
-// invokeBlocked is invoke with a function that goes on until it is told to end.
+// invokeBlocked is invoke with a function that never ends with blocked.png.
 func invokeBlocked(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return prepare(t, []string{functionVariable + "=blocked"}, append([]string{"invoke"}, args...)...)
