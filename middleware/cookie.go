@@ -13,8 +13,8 @@ var errCookie = errors.New("lambdalock: the response sets a cookie, and the requ
 // withheld returns why a response must not be replayed to the sender of the
 // request, or nil. A client without credentials, or whose credentials the key
 // does not compare, may be anybody who has the key, and a cookie would log it
-// in. One whose credentials could not be read may get
-// none of the responses to others.
+// in. One whose credentials could not be read may get none of the responses to
+// others.
 func (r *request) withheld(doc []byte) error {
 	switch {
 	case r.unread && r.gateway != eventkind.NoGateway:

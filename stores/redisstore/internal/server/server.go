@@ -129,7 +129,8 @@ func (s *Server) Renew(ctx context.Context, r *driver.Renewal, claimStamp string
 }
 
 // Condition says which rows of its owner a settlement does not release. A node
-// of a quorum may have what the other nodes have no longer.
+// of a quorum may have what the other nodes have no longer. After SameRound, by
+// which a claim is given up, the row still tells from whom that one took over.
 type Condition string
 
 // The conditions of a settlement.
